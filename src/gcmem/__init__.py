@@ -1,0 +1,72 @@
+"""gcmem: memory for agents that knows which facts are still true."""
+
+from gcmem.config import Settings
+from gcmem.documents import DocumentResolution, DocumentShadow, resolve
+from gcmem.dominance import temporal_dominance
+from gcmem.errors import GCMemError
+from gcmem.memory import Memory
+from gcmem.protocols import (
+    ChatModel,
+    ChunkLog,
+    ConflictOracle,
+    Encoder,
+    PairClassifier,
+    QueryExpander,
+    Reader,
+    RecencyBuffer,
+    Store,
+    VectorIndex,
+)
+from gcmem.types import (
+    Answer,
+    Candidate,
+    CandidateSet,
+    Chunk,
+    ChunkFilter,
+    Conflict,
+    Prompt,
+    Reading,
+    Resolution,
+    Scope,
+    SearchResult,
+    Shadow,
+    Timings,
+    Turn,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Candidate",
+    "CandidateSet",
+    "ChatModel",
+    "Chunk",
+    "ChunkFilter",
+    "ChunkLog",
+    "Conflict",
+    "ConflictOracle",
+    "DocumentResolution",
+    "DocumentShadow",
+    "Encoder",
+    "GCMemError",
+    "Memory",
+    "PairClassifier",
+    "Prompt",
+    "QueryExpander",
+    "Reader",
+    "Reading",
+    "RecencyBuffer",
+    "Resolution",
+    "Scope",
+    "SearchResult",
+    "Settings",
+    "Shadow",
+    "Store",
+    "Timings",
+    "Turn",
+    "VectorIndex",
+    "__version__",
+    "resolve",
+    "temporal_dominance",
+]

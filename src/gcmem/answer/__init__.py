@@ -1,0 +1,6 @@
+"""Stage 6: readers answer from the chunks that a path left."""
+
+from gcmem.answer.llm_reader import LLMReader
+from gcmem.answer.local_reader import LocalReader
+
+__all__ = ["LLMReader", "LocalReader"]

@@ -1,0 +1,52 @@
+"""The command line: one file per command. This and `gcmem.serve` alone read the environment."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from gcmem import __version__
+from gcmem.cli import add, ask, demo, doctor, forget, history, reindex, search
+from gcmem.cli.output import fail
+from gcmem.errors import GCMemError
+
+app = typer.Typer(
+    name="gcmem",
+    help="Memory for agents that knows which facts are still true.",
+    epilog="Every command takes --json. The store is --path, else $GCMEM_PATH, "
+    "else ~/.gcmem/memory.db. Exit codes: 0 done, 1 a gcmem error, 2 wrong usage.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"gcmem {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Memory for agents that knows which facts are still true."""
+
+
+for command in (demo, add, search, ask, history, forget, reindex, doctor):
+    app.command()(getattr(command, command.__name__.rpartition(".")[2]))
+
+
+def run() -> None:
+    """Runs the command line; a gcmem error becomes one line on stderr and exit code 1."""
+    try:
+        app()
+    except GCMemError as error:
+        fail(error, as_json="--json" in sys.argv)

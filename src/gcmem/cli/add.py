@@ -1,0 +1,89 @@
+"""gcmem add"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import typer
+
+from gcmem.cli.options import (
+    DEFAULT_PATH,
+    AgentId,
+    AsJson,
+    RunId,
+    StorePath,
+    UserId,
+    open_memory,
+    pairs,
+    when,
+)  # fmt: skip
+from gcmem.cli.output import console, print_json
+from gcmem.errors import InvalidInputError
+from gcmem.ingest import Message, read_session_file
+from gcmem.types import Chunk
+
+BATCH = 256
+"""Turns of a file that are stored together: a crash loses none that was acknowledged."""
+
+
+def add(
+    text: Annotated[
+        list[str] | None, typer.Argument(help="What to remember, one turn each.")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="A session file: JSONL, or a chat export (see docs/sessions.md)."),
+    ] = None,
+    path: StorePath = DEFAULT_PATH,
+    user: UserId = None,
+    agent: AgentId = None,
+    run: RunId = None,
+    at: Annotated[
+        str | None, typer.Option(help="When it happened; default: now.", metavar="TIME")
+    ] = None,
+    speaker: Annotated[str | None, typer.Option(help="Who said it; default: user.")] = None,
+    session: Annotated[str | None, typer.Option(help="Which conversation it belongs to.")] = None,
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option("--metadata", help="Kept with the chunk; repeatable.", metavar="KEY=VALUE"),
+    ] = None,
+    tz: Annotated[
+        str | None, typer.Option(help="Timezone of times in the file that have none: Europe/Rome.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Remember one or more messages, or a whole session file."""
+    if not text and file is None:
+        raise InvalidInputError("nothing to add: give a text, or --file")
+    messages: list[Message] = list(text or ())
+    if file is not None:
+        messages.extend(read_session_file(file, tz=_zone(tz)))
+    chunks: list[Chunk] = []
+    with open_memory(path) as memory:
+        for start in range(0, len(messages), BATCH):
+            chunks += memory.add(
+                messages[start : start + BATCH],
+                user_id=user,
+                agent_id=agent,
+                run_id=run,
+                at=when(at),
+                speaker=speaker,
+                session=session,
+                metadata=pairs(metadata),
+            )
+            if len(messages) > BATCH:
+                console.file.flush()
+                typer.echo(f"{min(start + BATCH, len(messages))}/{len(messages)} turns", err=True)
+    if as_json:
+        print_json(chunks)
+    else:
+        console.print(f"Remembered {len(chunks)} chunks of {len(messages)} turns in {path}.")
+
+
+def _zone(name: str | None) -> ZoneInfo | None:
+    try:
+        return None if name is None else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidInputError(f"--tz {name}: no such timezone; write for example UTC") from None

@@ -1,0 +1,70 @@
+"""gcmem ask"""
+
+from __future__ import annotations
+
+from typing import Annotated, cast, get_args
+
+import typer
+
+from gcmem.cli.options import (
+    DEFAULT_PATH,
+    AgentId,
+    AsJson,
+    AsOf,
+    Filters,
+    K,
+    KnownAt,
+    RunId,
+    StorePath,
+    UserId,
+    open_existing,
+    pairs,
+    when,
+)  # fmt: skip
+from gcmem.cli.output import console, print_json, print_resolution
+from gcmem.types import AnswerPath, PromptMode, check_choice
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="A possible answer; repeatable.")
+    ] = None,
+    path: StorePath = DEFAULT_PATH,
+    user: UserId = None,
+    agent: AgentId = None,
+    run: RunId = None,
+    k: K = 10,
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
+    filters: Filters = None,
+    by: Annotated[
+        str, typer.Option(help="What the reader sees: standard, timestamp, gcmem, or all three.")
+    ] = "gcmem",
+    mode: Annotated[str, typer.Option(help="forced-choice, or allow-unclear.")] = "allow-unclear",
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question from memory, without a language model unless one is configured."""
+    every = get_args(AnswerPath)
+    check_choice(by, name="--by", allowed=(*every, "all"))
+    with open_existing(path) as memory:
+        answers = memory.ask_paths(
+            question,
+            user_id=user,
+            agent_id=agent,
+            run_id=run,
+            options=option or (),
+            k=k,
+            as_of=when(as_of),
+            known_at=when(known_at),
+            filters=pairs(filters),
+            paths=every if by == "all" else (cast(AnswerPath, by),),
+            mode=cast(PromptMode, mode),
+        )
+    if as_json:
+        print_json(answers if by == "all" else answers[0])
+        return
+    for answer in answers:
+        label = f"{answer.path}: " if by == "all" else ""
+        console.print(f"{label}{answer.text}", markup=False)
+    print_resolution(answers[-1].resolution)

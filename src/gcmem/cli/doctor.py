@@ -1,0 +1,110 @@
+"""gcmem doctor"""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.table import Table
+
+from gcmem import __version__
+from gcmem.cli.options import DEFAULT_PATH, AsJson, StorePath
+from gcmem.cli.output import console, print_json
+from gcmem.defaults import default_encoder, default_oracle
+from gcmem.errors import GCMemError
+from gcmem.protocols import Encoder
+from gcmem.store import SQLiteLog
+from gcmem.types import ChunkFilter
+
+CORE = ("numpy", "onnxruntime", "tokenizers", "typer", "rich")
+EXTRAS = {"llm": "openai", "sentence-transformers": "sentence_transformers"}
+
+
+def doctor(path: StorePath = DEFAULT_PATH, as_json: AsJson = False) -> None:
+    """Say what is installed, which store, encoder and oracle are in use, and what is wrong."""
+    problems: list[str] = []
+    encoder = default_encoder()
+    report: dict[str, Any] = {
+        "gcmem": __version__,
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in CORE},
+        "extras": {
+            extra: importlib.util.find_spec(module) is not None for extra, module in EXTRAS.items()
+        },
+        "encoder": _encoder(encoder, problems),
+        "oracle": default_oracle(encoder).id,
+        "store": _store(path.expanduser(), encoder, problems),
+        "problems": problems,
+    }
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _encoder(encoder: Encoder, problems: list[str]) -> dict[str, Any]:
+    try:
+        encoder.encode(["warm up"])
+        started = time.perf_counter()
+        encoder.encode(["How long does one sentence of ordinary length take to embed?"])
+        spent_ms = (time.perf_counter() - started) * 1000
+    except Exception as error:  # whatever is broken in the installation, doctor names it
+        problems.append(f"the encoder does not run: {error}")
+        return {"id": encoder.id}
+    return {"id": encoder.id, "ms_per_sentence": round(spent_ms, 2)}
+
+
+def _store(path: Path, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
+    if not path.exists():
+        return {"path": str(path), "exists": False}
+    try:
+        log = SQLiteLog(path)
+    except GCMemError as error:
+        problems.append(str(error))
+        return {"path": str(path), "exists": True}
+    try:
+        damage = log.check()
+        if damage is not None:
+            problems.append(f"{path} is damaged: {damage}")
+        if log.encoder_id not in (None, encoder.id):
+            problems.append(
+                f"{path} was built with encoder {log.encoder_id}; run: gcmem reindex --path {path}"
+            )
+        return {
+            "path": str(path),
+            "exists": True,
+            "chunks": log.count(ChunkFilter()),
+            "encoder": log.encoder_id,
+            "megabytes": round(path.stat().st_size / 1e6, 1),
+        }
+    finally:
+        log.close()
+
+
+def _print(report: dict[str, Any]) -> None:
+    table = Table(show_header=False)
+    for key, value in report.items():
+        if key != "problems":
+            shown = (
+                value if isinstance(value, str) else ", ".join(f"{k} {v}" for k, v in value.items())
+            )
+            table.add_row(key, shown)
+    console.print(table)
+    for problem in report["problems"]:
+        console.print(f"wrong: {problem}", style="red", markup=False)
+    if not report["problems"]:
+        console.print("All well.", style="green")

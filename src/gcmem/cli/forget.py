@@ -1,0 +1,49 @@
+"""gcmem forget"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gcmem.cli.options import (
+    DEFAULT_PATH,
+    AgentId,
+    AsJson,
+    Filters,
+    RunId,
+    StorePath,
+    UserId,
+    open_existing,
+    pairs,
+)  # fmt: skip
+from gcmem.cli.output import console, print_json
+
+
+def forget(
+    ids: Annotated[list[str] | None, typer.Argument(help="Chunk ids.")] = None,
+    path: StorePath = DEFAULT_PATH,
+    user: UserId = None,
+    agent: AgentId = None,
+    run: RunId = None,
+    filters: Filters = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before erasing a scope.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Erase chunks for good: by id, or everything in a scope. Nothing else deletes."""
+    if not ids and not yes and (user or agent or run or filters):
+        typer.confirm("Erase everything that matches, for good?", abort=True, err=True)
+    with open_existing(path) as memory:
+        count = memory.forget(
+            ids=ids or None,
+            user_id=user,
+            agent_id=agent,
+            run_id=run,
+            filters=pairs(filters),
+        )
+    if as_json:
+        print_json({"forgotten": count})
+    else:
+        console.print(f"Erased {count} chunks.")
+    if ids and count < len(set(ids)):
+        raise typer.Exit(1)

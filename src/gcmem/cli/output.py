@@ -1,0 +1,104 @@
+"""What the commands print: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, NoReturn
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gcmem.errors import GCMemError
+from gcmem.types import Candidate, Chunk, Resolution, SearchResult, Shadow
+
+console = Console(highlight=False)
+
+
+def fail(error: GCMemError, *, as_json: bool) -> NoReturn:
+    """Prints the error on stderr and ends with exit code 1."""
+    if as_json:
+        print(json.dumps({"error": type(error).__name__, "message": str(error)}), file=sys.stderr)
+    else:
+        print(f"gcmem: {error}", file=sys.stderr)
+    raise SystemExit(1)
+
+
+def print_json(value: Any) -> None:
+    """Prints a value as JSON."""
+    print(json.dumps(to_json(value), ensure_ascii=False, indent=2))
+
+
+def to_json(value: Any) -> Any:
+    """Turns gcmem's values into plain JSON; times become ISO 8601 in UTC."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    return value
+
+
+def time_of(chunk: Chunk) -> str:
+    """Returns the event time for a table."""
+    return chunk.at.strftime("%Y-%m-%d %H:%M") if chunk.at else "(undated)"
+
+
+def chunk_table(chunks: Iterable[Chunk], *, title: str) -> Table:
+    """Returns a timeline of chunks."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("time (UTC)", no_wrap=True)
+    table.add_column("who")
+    table.add_column("text", overflow="fold")
+    table.add_column("id", no_wrap=True, style="dim")
+    for chunk in chunks:
+        table.add_row(time_of(chunk), Text(chunk.speaker), Text(chunk.text), chunk.id)
+    return table
+
+
+def kept_table(kept: Iterable[Candidate], *, title: str = "Still true") -> Table:
+    """Returns the chunks that stay."""
+    table = Table(title=title, title_justify="left", title_style="bold green")
+    table.add_column("relevance", justify="right")
+    table.add_column("from")
+    table.add_column("time (UTC)", no_wrap=True)
+    table.add_column("text", overflow="fold")
+    for item in kept:
+        table.add_row(
+            f"{item.relevance:.2f}", item.origin, time_of(item.chunk), Text(item.chunk.text)
+        )
+    return table
+
+
+def shadow_table(shadows: Iterable[Shadow]) -> Table:
+    """Returns the chunks that went, each with the newer chunk that removed it."""
+    table = Table(title="Shadowed", title_justify="left", title_style="bold red")
+    table.add_column("time (UTC)", no_wrap=True)
+    table.add_column("no longer true", overflow="fold", style="strike")
+    table.add_column("because", overflow="fold")
+    table.add_column("score", justify="right")
+    for shadow in shadows:
+        witness = shadow.witness.chunk
+        table.add_row(
+            time_of(shadow.candidate.chunk),
+            Text(shadow.candidate.chunk.text),
+            Text(f"{time_of(witness)}  {witness.text}"),
+            f"{shadow.conflict.score:.2f}",
+        )
+    return table
+
+
+def print_resolution(found: SearchResult | Resolution) -> None:
+    """Prints kept and shadowed chunks, and what could not be ordered."""
+    console.print(kept_table(found.kept) if found.kept else "Nothing found.")
+    if found.shadows:
+        console.print(shadow_table(found.shadows))
+    if found.undecided:
+        console.print(f"{len(found.undecided)} conflicting pairs could not be ordered; both stay.")

@@ -1,0 +1,64 @@
+"""gcmem search"""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+import typer
+
+from gcmem.cli.options import (
+    DEFAULT_PATH,
+    AgentId,
+    AsJson,
+    AsOf,
+    Filters,
+    K,
+    KnownAt,
+    RunId,
+    StorePath,
+    UserId,
+    open_existing,
+    pairs,
+    when,
+)  # fmt: skip
+from gcmem.cli.output import console, print_json, print_resolution
+from gcmem.types import Mode
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="The question, or a few words.")],
+    path: StorePath = DEFAULT_PATH,
+    user: UserId = None,
+    agent: AgentId = None,
+    run: RunId = None,
+    k: K = 10,
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
+    filters: Filters = None,
+    mode: Annotated[str, typer.Option(help="Shadows: drop, demote or annotate.")] = "drop",
+    as_json: AsJson = False,
+) -> None:
+    """Find what is still true, and show what is not with the newer chunk that says so."""
+    with open_existing(path) as memory:
+        result = memory.search(
+            query,
+            user_id=user,
+            agent_id=agent,
+            run_id=run,
+            k=k,
+            as_of=when(as_of),
+            known_at=when(known_at),
+            filters=pairs(filters),
+            mode=cast(Mode, mode),
+        )
+    if as_json:
+        print_json(result)
+        return
+    print_resolution(result)
+    timings = result.timings
+    console.print(
+        f"{len(result.candidates)} candidates; encode {timings.encode_ms:.1f} ms, retrieve "
+        f"{timings.retrieve_ms:.1f} ms, κ {timings.conflict_ms:.1f} ms, "
+        f"Φ {timings.dominance_ms:.1f} ms",
+        style="dim",
+    )

@@ -1,0 +1,102 @@
+"""What the paper compares Φ_T with, behind the same interface: candidates and conflicts in,
+a resolution out. None of them removes a chunk or looks at a conflict; they only rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from gcmem.types import Candidate, CandidateSet, Chunk, Conflict, Resolution
+
+OLDEST = datetime.min.replace(tzinfo=UTC)
+
+
+class Resolver(Protocol):
+    """The interface that temporal dominance and every baseline share."""
+
+    def __call__(self, candidates: CandidateSet, conflicts: Iterable[Conflict]) -> Resolution:
+        """Returns what is kept, in the order in which a reader should see it."""
+
+
+def standard(candidates: CandidateSet, conflicts: Iterable[Conflict] = ()) -> Resolution:
+    """Plain RAG: everything, most relevant first."""
+    return Resolution(kept=candidates.items, shadows=(), undecided=())
+
+
+def timestamp_rerank(candidates: CandidateSet, conflicts: Iterable[Conflict] = ()) -> Resolution:
+    """Timestamp re-ranking: everything, newest first."""
+    return _ranked(candidates, lambda item: (*_age_key(item.chunk),))
+
+
+def time_decay(*, half_life: timedelta) -> Resolver:
+    """Relevance halves with every `half_life` of age, counted from `as_of` or the newest chunk."""
+
+    def resolve(candidates: CandidateSet, conflicts: Iterable[Conflict] = ()) -> Resolution:
+        now = _now(candidates)
+        return _ranked(
+            candidates,
+            lambda item: (item.relevance * 0.5 ** (_age(item.chunk, now) / half_life),),
+        )
+
+    return resolve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiFactor:
+    """The weights of α·recency + β·relevance + γ·usage + δ·stability."""
+
+    recency: float = 0.25
+    relevance: float = 0.25
+    usage: float = 0.25
+    stability: float = 0.25
+    half_life: timedelta = timedelta(days=30)
+
+
+def multi_factor(weights: MultiFactor, *, usage: Mapping[str, int] | None = None) -> Resolver:
+    """The ablation: usage (past retrievals by chunk id) and stability (age) favour what is old."""
+    counts = usage or {}
+
+    def resolve(candidates: CandidateSet, conflicts: Iterable[Conflict] = ()) -> Resolution:
+        now = _now(candidates)
+        oldest = max((_age(item.chunk, now) for item in candidates), default=timedelta(0))
+        most_used = max((counts.get(item.chunk.id, 0) for item in candidates), default=0)
+
+        def score(item: Candidate) -> tuple[float]:
+            age = _age(item.chunk, now)
+            stability = age / oldest if oldest else 0.0
+            used = counts.get(item.chunk.id, 0) / most_used if most_used else 0.0
+            return (
+                weights.recency * 0.5 ** (age / weights.half_life)
+                + weights.relevance * item.relevance
+                + weights.usage * used
+                + weights.stability * stability,
+            )
+
+        return _ranked(candidates, score)
+
+    return resolve
+
+
+def _ranked(
+    candidates: CandidateSet, key: Callable[[Candidate], tuple[float | datetime | str, ...]]
+) -> Resolution:
+    # Ties go to the newer chunk, whatever the order of the input.
+    kept = sorted(candidates, key=lambda item: (key(item), _age_key(item.chunk)), reverse=True)
+    return Resolution(kept=tuple(kept), shadows=(), undecided=())
+
+
+def _age_key(chunk: Chunk) -> tuple[datetime, int, str]:
+    return chunk.at or OLDEST, chunk.seq or 0, chunk.id
+
+
+def _now(candidates: CandidateSet) -> datetime:
+    times = [item.chunk.at for item in candidates if item.chunk.at is not None]
+    return candidates.as_of or max(times, default=OLDEST)
+
+
+def _age(chunk: Chunk, now: datetime) -> timedelta:
+    """An undated chunk has no age to be punished for."""
+    return timedelta(0) if chunk.at is None else max(now - chunk.at, timedelta(0))

@@ -1,0 +1,8 @@
+"""Sentence encoders: the shipped one, and adapters to others behind extras."""
+
+from gcmem.encode.cached import CachedEncoder
+from gcmem.encode.minilm import MiniLMEncoder
+from gcmem.encode.openai import OpenAIEncoder
+from gcmem.encode.sentence_transformers import SentenceTransformersEncoder
+
+__all__ = ["CachedEncoder", "MiniLMEncoder", "OpenAIEncoder", "SentenceTransformersEncoder"]

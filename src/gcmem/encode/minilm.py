@@ -1,0 +1,66 @@
+"""The shipped encoder: all-MiniLM-L6-v2 as int8 ONNX, run by onnxruntime and tokenizers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gcmem.protocols import Vectors
+
+FOLDER = Path(__file__).parent.parent / "models" / "encoder"
+
+
+class MiniLMEncoder:
+    """all-MiniLM-L6-v2, 384 dimensions, about 2 ms a sentence; loaded at first use.
+
+    Texts are run one at a time: int8 activations are scaled over the whole input, so a batch
+    would make a text's vector depend on its neighbours, and on a CPU it would be no faster.
+    """
+
+    id = "all-MiniLM-L6-v2-int8@1"
+    dimensions = 384
+
+    def __init__(self, *, threads: int = 1) -> None:
+        """`threads` is the number of cores to use, 0 for all; short texts gain nothing by more."""
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._tokenizer: Any = None
+
+    def _load(self) -> None:
+        with self._lock:
+            if self._session is not None:
+                return
+            import onnxruntime
+            from tokenizers import Tokenizer
+
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = self._threads
+            # Idle workers must not spin: they would take the cores from the index's arithmetic.
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+            self._tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+            self._session = onnxruntime.InferenceSession(
+                str(FOLDER / "model.onnx"), options, providers=["CPUExecutionProvider"]
+            )
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Returns one unit vector a text; text beyond 256 tokens is not seen."""
+        self._load()
+        vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
+        for row, encoding in enumerate(self._tokenizer.encode_batch(list(texts))):
+            ids = np.array([encoding.ids], dtype=np.int64)
+            inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+            vectors[row] = self._session.run(None, inputs)[0][0]
+        return vectors
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Returns each text's token count without the two markers, counted past the 256 limit."""
+        self._load()
+        return [
+            len(encoding.ids) + sum(len(rest.ids) for rest in encoding.overflowing)
+            for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        ]

@@ -1,0 +1,134 @@
+"""Every error that gcmem raises on purpose.
+
+GCMemError
+├── InvalidInputError (ValueError)     what the caller passed can't be used
+│   ├── NaiveTimeError                 a datetime without a timezone
+│   ├── FutureTimeError                an event time too far ahead of the clock
+│   ├── InvalidTextError               empty, too long, NUL, lone surrogate
+│   ├── InvalidScopeError              a scope id that is no usable string
+│   ├── InvalidFilterError             a metadata filter that no store can answer
+│   └── SessionFormatError             a session file that can't be read
+├── ChunkNotFoundError (KeyError)      no such chunk in this scope
+├── MissingExtraError (ImportError)    an optional dependency is not installed
+├── StoreError                         the store can't do what was asked
+│   ├── StoreUnavailableError          can't be opened, written or reached
+│   ├── StoreCorruptError              the file is no gcmem store, or is damaged
+│   ├── StoreVersionError              written by a newer gcmem
+│   └── EncoderMismatchError           built with another encoder
+└── ModelError                         a language model endpoint failed
+    ├── ModelUnavailableError          refused, timed out, rate limited
+    ├── ModelAuthenticationError       the key was rejected
+    └── ModelResponseError             the answer was not what was asked for
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+
+class GCMemError(Exception):
+    """The root of every error that gcmem raises on purpose."""
+
+
+class InvalidInputError(GCMemError, ValueError):
+    """What the caller passed can't be used; the message says what to pass instead."""
+
+
+class NaiveTimeError(InvalidInputError):
+    """A datetime without a timezone was passed where the order of events depends on it."""
+
+    def __init__(self, name: str, value: datetime) -> None:
+        super().__init__(
+            f"{name}={value!r} has no timezone; pass an aware datetime, "
+            f"for example datetime.now(timezone.utc) or {name}.replace(tzinfo=timezone.utc)"
+        )
+
+
+class FutureTimeError(InvalidInputError):
+    """An event time lies further ahead of the clock than the settings allow."""
+
+    def __init__(self, at: datetime, *, now: datetime, allowed: timedelta) -> None:
+        super().__init__(
+            f"event time {at.isoformat()} lies more than {allowed} after now "
+            f"({now.isoformat(timespec='seconds')}); it would count as the newest fact until then. "
+            "Correct it, or raise Settings.max_future"
+        )
+
+
+class InvalidTextError(InvalidInputError):
+    """A text is empty, too long, or holds characters that no store can keep."""
+
+
+class InvalidScopeError(InvalidInputError):
+    """A user_id, agent_id or run_id is not a usable string."""
+
+
+class InvalidFilterError(InvalidInputError):
+    """A metadata filter uses a key or value that can't be matched."""
+
+
+class SessionFormatError(InvalidInputError):
+    """A session file is not in a format that gcmem reads."""
+
+
+class ChunkNotFoundError(GCMemError, KeyError):
+    """No chunk of that id exists in the given scope."""
+
+    def __init__(self, chunk_id: str) -> None:
+        super().__init__(chunk_id)
+        self.chunk_id = chunk_id
+
+    def __str__(self) -> str:
+        return f"no chunk {self.chunk_id!r} in this scope"
+
+
+class MissingExtraError(GCMemError, ImportError):
+    """An optional dependency is not installed; the message names the extra that brings it."""
+
+    def __init__(self, extra: str, *, package: str) -> None:
+        super().__init__(f"{package} is not installed; run: pip install 'gcmem[{extra}]'")
+        self.extra = extra
+
+
+class StoreError(GCMemError):
+    """The store can't do what was asked."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store can't be opened, written or reached."""
+
+
+class StoreCorruptError(StoreError):
+    """The file is not a gcmem store, or it is damaged."""
+
+
+class StoreVersionError(StoreError):
+    """The store was written by a newer gcmem than this one."""
+
+
+class EncoderMismatchError(StoreError):
+    """The store holds vectors of another encoder than the one it is opened with."""
+
+    def __init__(self, *, stored: str, given: str, location: str) -> None:
+        super().__init__(
+            f"{location} was built with encoder {stored!r}, but {given!r} is in use; "
+            f"open it with {stored!r}, or re-embed it: gcmem reindex --path {location}"
+        )
+        self.stored = stored
+        self.given = given
+
+
+class ModelError(GCMemError):
+    """A language model endpoint failed."""
+
+
+class ModelUnavailableError(ModelError):
+    """The endpoint refused the connection, timed out, or is over its limits."""
+
+
+class ModelAuthenticationError(ModelError):
+    """The endpoint rejected the API key."""
+
+
+class ModelResponseError(ModelError):
+    """The endpoint answered, but not with what was asked for."""

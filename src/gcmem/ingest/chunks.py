@@ -1,0 +1,47 @@
+"""Makes unsaved chunks of turns: segmented, timed, scoped."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+
+from gcmem.config import Settings
+from gcmem.errors import FutureTimeError, InvalidTextError
+from gcmem.ingest.segment import CountTokens, segment
+from gcmem.types import Chunk, Scope, Turn
+
+
+def chunks_of(
+    turns: Sequence[Turn],
+    *,
+    scope: Scope,
+    now: datetime,
+    settings: Settings,
+    count_tokens: CountTokens,
+) -> tuple[Chunk, ...]:
+    """Returns the chunks of all turns in order; a turn without a time happened `now`."""
+    chunks = []
+    for turn in turns:
+        at = turn.at or now
+        if settings.max_future is not None and at - now > settings.max_future:
+            raise FutureTimeError(at, now=now, allowed=settings.max_future)
+        if len(turn.text) > settings.max_text_chars:
+            raise InvalidTextError(
+                f"text has {len(turn.text)} characters, at most {settings.max_text_chars} are "
+                "allowed; split it, or raise Settings.max_text_chars"
+            )
+        for piece in segment(turn.text, budget=settings.chunk_tokens, count_tokens=count_tokens):
+            chunks.append(
+                Chunk(
+                    id=str(uuid.uuid4()),
+                    text=piece,
+                    at=at,
+                    recorded_at=now,
+                    scope=scope,
+                    speaker=turn.speaker,
+                    session=turn.session,
+                    metadata=turn.metadata,
+                )
+            )
+    return tuple(chunks)

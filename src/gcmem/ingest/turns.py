@@ -1,0 +1,184 @@
+"""Reads the shapes in which callers hold messages: strings, turns, chat-API dicts, lists."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from gcmem.errors import InvalidInputError, InvalidTextError
+from gcmem.types import Turn, is_storable
+
+Message = str | Turn | Mapping[str, Any]
+
+TEXT_KEYS = ("text", "content", "value", "message", "body")
+TIME_KEYS = ("at", "timestamp", "created_at", "create_time", "time", "date", "ts", "datetime")
+SPEAKER_KEYS = ("speaker", "role", "from", "sender", "author", "user", "name")
+SESSION_KEYS = ("session", "session_id", "conversation_id", "thread_id", "thread_ts")
+
+MILLISECONDS_FROM = 100_000_000_000
+"""Epoch numbers above this are milliseconds: as seconds they would lie after the year 5138."""
+
+
+def as_turns(
+    messages: Message | Sequence[Message],
+    *,
+    at: datetime | None = None,
+    speaker: str | None = None,
+    session: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    tz: tzinfo | None = None,
+) -> tuple[Turn, ...]:
+    """Returns the messages as turns; the keyword values fill in what a message leaves out.
+
+    `tz` is assumed for times that carry no timezone; without it they are an error.
+    """
+    single = isinstance(messages, (str, Turn, Mapping))
+    items: Sequence[Any] = [messages] if single else messages  # type: ignore[assignment]
+    if not isinstance(items, Sequence):
+        raise InvalidInputError(
+            f"can't add a {type(messages).__name__}: pass a string, a Turn, "
+            "a {'role', 'content'} dict, or a list of them"
+        )
+    turns = []
+    for item in items:
+        turn = _as_turn(item, tz=tz)
+        turns.append(
+            Turn(
+                text=check_text(turn.text),
+                at=turn.at or at,
+                speaker=turn.speaker if turn.speaker != "user" else speaker or "user",
+                session=turn.session or session,
+                metadata=check_metadata({**(metadata or {}), **turn.metadata}),
+            )
+        )
+    return tuple(turns)
+
+
+def _as_turn(item: Any, *, tz: tzinfo | None) -> Turn:
+    if isinstance(item, Turn):
+        return item
+    if isinstance(item, str):
+        return Turn(text=item)
+    if isinstance(item, Mapping):
+        return turn_from_dict(item, tz=tz)
+    raise InvalidInputError(
+        f"can't read a message of type {type(item).__name__}: "
+        "pass a string, a Turn or a {'role', 'content'} dict"
+    )
+
+
+def turn_from_dict(message: Mapping[str, Any], *, tz: tzinfo | None = None) -> Turn:
+    """Reads one chat-API message: its text, and its time, speaker, session where it has them."""
+    content = first(message, TEXT_KEYS)
+    if content is None:
+        raise InvalidInputError(
+            f"no text in {describe(message)}: one of the keys {', '.join(TEXT_KEYS)} must hold it"
+        )
+    when = first(message, TIME_KEYS)
+    speaker = first(message, SPEAKER_KEYS)
+    session = first(message, SESSION_KEYS)
+    return Turn(
+        text=flatten(content),
+        at=None if when is None else parse_time(when, tz=tz),
+        speaker="user" if speaker is None else _speaker(speaker),
+        session=None if session is None else str(session),
+        metadata=message.get("metadata") or {},
+    )
+
+
+def _speaker(value: Any) -> str:
+    if isinstance(value, Mapping):
+        value = value.get("role") or value.get("name") or "user"
+    known = {"human": "user", "gpt": "assistant", "bot": "assistant", "ai": "assistant"}
+    return known.get(str(value).lower(), str(value))
+
+
+def first(message: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    """Returns the value of the first key that the message has and that is not None."""
+    return next((message[key] for key in keys if message.get(key) is not None), None)
+
+
+def flatten(content: Any) -> str:
+    """Joins the text parts of a message; pictures and tool calls are left out."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        inner = content.get("text") or content.get("parts") or content.get("content") or ""
+        return flatten(inner)
+    if isinstance(content, Sequence):
+        parts = (flatten(part) for part in content if isinstance(part, (str, Mapping)))
+        return "\n".join(part for part in parts if part)
+    raise InvalidInputError(f"can't read message text from a {type(content).__name__}")
+
+
+def describe(message: Mapping[str, Any]) -> str:
+    """Returns a short picture of a message for error texts."""
+    return f"a message with the keys {', '.join(map(str, message)) or '(none)'}"
+
+
+def parse_time(value: Any, *, tz: tzinfo | None = None) -> datetime:
+    """Reads a datetime, an ISO 8601 string or epoch seconds or milliseconds, as UTC."""
+    if isinstance(value, datetime):
+        moment = value
+    elif isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise InvalidInputError(f"can't read a time from {value!r}: pass an aware datetime")
+    else:
+        moment = _parse_epoch(value) or _parse_iso(str(value))
+    if moment.tzinfo is None and tz is not None:
+        moment = moment.replace(tzinfo=tz)
+    if moment.tzinfo is None:
+        raise InvalidInputError(
+            f"the time {value!r} has no timezone: add an offset such as +00:00 or Z"
+        )
+    return moment.astimezone(UTC)
+
+
+def _parse_epoch(value: str | int | float) -> datetime | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    if not math.isfinite(number):
+        raise InvalidInputError(f"can't read a time from {value!r}")
+    seconds = number / 1000 if abs(number) >= MILLISECONDS_FROM else number
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        raise InvalidInputError(f"the time {value!r} is out of range") from None
+
+
+def _parse_iso(value: str) -> datetime:
+    try:
+        return datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise InvalidInputError(
+            f"can't read the time {value!r}: write it as 2026-03-01T09:00:00+00:00"
+        ) from None
+
+
+def check_text(text: Any) -> str:
+    """Returns the text when it can be stored and says something; otherwise raises."""
+    if not isinstance(text, str):
+        raise InvalidTextError(f"text must be a string, not {type(text).__name__}")
+    if not text.strip():
+        raise InvalidTextError("text is empty: there is nothing to remember")
+    if not is_storable(text):
+        raise InvalidTextError(
+            "text holds a NUL or a lone surrogate, which no store can keep; clean it first, "
+            "for example text.encode('utf-8', 'replace').decode().replace('\\0', '')"
+        )
+    return text
+
+
+def check_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the metadata when it survives a round trip through JSON; otherwise raises."""
+    try:
+        encoded = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
+        encoded.encode()
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"metadata must be plain JSON: {error}") from None
+    decoded: dict[str, Any] = json.loads(encoded)
+    return decoded

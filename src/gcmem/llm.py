@@ -1,0 +1,133 @@
+"""The one place that talks to an OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from gcmem.errors import (
+    MissingExtraError,
+    ModelAuthenticationError,
+    ModelError,
+    ModelResponseError,
+    ModelUnavailableError,
+)
+
+NO_KEY = "no-key"
+"""Sent to servers that ask for none; the client refuses to start without any."""
+
+
+def openai_client(
+    *, api_key: str | None, base_url: str | None, timeout_s: float, max_retries: int
+) -> Any:
+    """Returns a client of the `openai` package; a missing package names its extra."""
+    try:
+        import openai
+    except ImportError:
+        raise MissingExtraError("llm", package="openai") from None
+    key = api_key or (NO_KEY if base_url else None)
+    try:
+        return openai.OpenAI(
+            api_key=key, base_url=base_url, timeout=timeout_s, max_retries=max_retries
+        )
+    except openai.OpenAIError as error:
+        raise ModelAuthenticationError(f"no API key: pass api_key=... ({error})") from None
+
+
+@contextmanager
+def translated_errors(client: Any) -> Iterator[None]:
+    """Turns the client's errors into gcmem's, each saying what to do."""
+    import openai
+
+    where = str(client.base_url)
+    try:
+        yield
+    except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
+        raise ModelAuthenticationError(
+            f"{where} rejected the API key (HTTP {error.status_code}); check the key"
+        ) from error
+    except openai.APITimeoutError as error:
+        raise ModelUnavailableError(f"{where} did not answer in time; raise timeout_s") from error
+    except openai.APIConnectionError as error:
+        raise ModelUnavailableError(
+            f"can't reach {where}; is the server running and the base URL right?"
+        ) from error
+    except openai.RateLimitError as error:
+        raise ModelUnavailableError(f"{where} is over its rate limit or quota: {error}") from error
+    except openai.NotFoundError as error:
+        raise ModelResponseError(f"{where} knows no such model or path: {error}") from error
+    except openai.APIStatusError as error:
+        kind = ModelUnavailableError if error.status_code >= 500 else ModelError
+        raise kind(f"{where} answered HTTP {error.status_code}: {error}") from error
+
+
+class OpenAIChat:
+    """A chat model behind any OpenAI-compatible base URL, with structured output.
+
+    Connection errors, rate limits and 5xx are retried with backoff by the client; an answer that
+    does not follow the schema is asked for again, then raised.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout_s: float = 60.0,
+        max_retries: int = 3,
+        temperature: float | None = 0.0,
+        max_tokens: int = 512,
+    ) -> None:
+        self._client: Any = openai_client(
+            api_key=api_key, base_url=base_url, timeout_s=timeout_s, max_retries=max_retries
+        )
+        self._temperature = temperature
+        self._max_tokens = max_tokens
+        self._malformed_retries = 2
+        self.id = model
+
+    def complete(
+        self, *, system: str, user: str, schema: dict[str, Any]
+    ) -> tuple[dict[str, Any], int]:
+        """Returns the object that follows `schema`, and the tokens that all tries cost."""
+        tokens = 0
+        content = ""
+        for _ in range(self._malformed_retries + 1):
+            response = self._request(system, user, schema)
+            tokens += response.usage.total_tokens if response.usage else 0
+            content = response.choices[0].message.content or "" if response.choices else ""
+            parsed = _parse(content, schema)
+            if parsed is not None:
+                return parsed, tokens
+        raise ModelResponseError(f"{self.id} did not answer in the asked form: {content[:200]!r}")
+
+    def _request(self, system: str, user: str, schema: dict[str, Any]) -> Any:
+        sampling = {} if self._temperature is None else {"temperature": self._temperature}
+        with translated_errors(self._client):
+            return self._client.chat.completions.create(
+                model=self.id,
+                messages=[
+                    {"role": "system", "content": system},
+                    {"role": "user", "content": user},
+                ],
+                max_completion_tokens=self._max_tokens,
+                response_format={
+                    "type": "json_schema",
+                    "json_schema": {"name": "reply", "strict": True, "schema": schema},
+                },
+                **sampling,
+            )
+
+
+def _parse(content: str, schema: dict[str, Any]) -> dict[str, Any] | None:
+    """Returns the reply as an object with every required key, or None."""
+    try:
+        parsed = json.loads(content)
+    except json.JSONDecodeError:
+        return None
+    if not isinstance(parsed, dict) or any(key not in parsed for key in schema["required"]):
+        return None
+    return parsed

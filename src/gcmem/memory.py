@@ -1,0 +1,447 @@
+"""Memory, the façade: composes the stages and decides nothing itself."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args
+
+from gcmem.answer import LocalReader
+from gcmem.config import Settings
+from gcmem.defaults import default_encoder, default_oracle
+from gcmem.dominance import standard, temporal_dominance, timestamp_rerank
+from gcmem.errors import (
+    ChunkNotFoundError,
+    EncoderMismatchError,
+    InvalidFilterError,
+    InvalidInputError,
+)
+from gcmem.ingest import Message, as_turns, chunks_of
+from gcmem.ingest.turns import check_text
+from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
+from gcmem.retrieve import KeywordExpander, retrieve
+from gcmem.store import open_embedded
+from gcmem.types import (
+    Answer,
+    AnswerPath,
+    CandidateSet,
+    Chunk,
+    ChunkFilter,
+    Mode,
+    Prompt,
+    PromptMode,
+    Resolution,
+    Scalar,
+    Scope,
+    SearchResult,
+    Timings,
+    check_choice,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+
+DEFAULT_PATH = Path.home() / ".gcmem" / "memory.db"
+MAX_K = 10_000
+SCALARS = (str, int, float, bool, type(None))
+
+
+def in_thread(
+    method: Callable[Concatenate[S, P], R],
+) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
+    """Makes the async twin of a method: the same call, in a worker thread."""
+
+    @functools.wraps(method)
+    async def twin(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        import asyncio  # here, since a synchronous caller should not pay for importing it
+
+        return await asyncio.to_thread(method, self, *args, **kwargs)
+
+    twin.__doc__ = f"The async twin of `{getattr(method, '__name__', 'the method')}`."
+    return twin
+
+
+class Memory:
+    """Memory for agents that knows which facts are still true.
+
+    Everything added is kept. A search leaves out what a newer chunk contradicts and says which
+    one. Without arguments it is embedded, offline and durable, in `~/.gcmem/memory.db`.
+    Safe to use from several threads, and as a context manager.
+    """
+
+    def __init__(
+        self,
+        path: Path | str | None = None,
+        *,
+        store: Store | None = None,
+        encoder: Encoder | None = None,
+        oracle: ConflictOracle | None = None,
+        reader: Reader | None = None,
+        expander: QueryExpander | None = None,
+        settings: Settings | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Opens or makes the store at `path` (":memory:" keeps nothing), or takes `store`."""
+        if path is not None and store is not None:
+            raise InvalidInputError("pass either path or store, not both")
+        self.settings = settings or Settings()
+        self.encoder = encoder or default_encoder()
+        self.oracle = oracle or default_oracle(self.encoder)
+        self.reader = reader or LocalReader(self.encoder)
+        self._expander = expander or KeywordExpander()
+        self._clock = clock
+        self.store = store or open_embedded(
+            path or DEFAULT_PATH, encoder=self.encoder, stm_size=self.settings.stm_size
+        )
+        stored = self.store.log.encoder_id
+        if stored is not None and stored != self.encoder.id:
+            location = self.store.log.location
+            self.close()
+            raise EncoderMismatchError(stored=stored, given=self.encoder.id, location=location)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Releases the store."""
+        self.store.log.close()
+
+    def add(
+        self,
+        messages: Message | Sequence[Message],
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        at: datetime | None = None,
+        speaker: str | None = None,
+        session: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> tuple[Chunk, ...]:
+        """Remembers messages and returns their chunks; when it returns, they are on disk.
+
+        Takes a string, a Turn, a {"role", "content"} dict, or a list of them; all are stored or
+        none. `at` is the event time of messages that carry none; left out, it is now.
+        """
+        scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
+        turns = as_turns(messages, at=at, speaker=speaker, session=session, metadata=metadata)
+        chunks = chunks_of(
+            turns,
+            scope=scope,
+            now=self._clock(),
+            settings=self.settings,
+            count_tokens=self.encoder.count_tokens,
+        )
+        if not chunks:
+            return ()
+        vectors = self.encoder.encode([chunk.text for chunk in chunks])
+        stored = self.store.log.append(chunks, vectors, encoder_id=self.encoder.id)
+        self.store.buffer.push(stored)
+        return stored
+
+    def search(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        k: int = 10,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        filters: Mapping[str, Any] | None = None,
+        mode: Mode = "drop",
+        options: Sequence[str] = (),
+    ) -> SearchResult:
+        """Finds the chunks that answer `query` and are still true, at most k of them.
+
+        `as_of` asks what was true then, `known_at` what the memory knew then. `mode` says what
+        becomes of the shadows: dropped, demoted to the end, or left in place and annotated.
+        """
+        check_choice(mode, name="mode", allowed=get_args(Mode))
+        where = self._filter(user_id, agent_id, run_id, as_of, known_at, filters)
+        stopwatch = _Stopwatch()
+        candidates = self._candidates(query, k=k, where=where, options=options, watch=stopwatch)
+        resolution = self._resolve(candidates, watch=stopwatch)
+        return SearchResult(
+            query=candidates.query,
+            as_of=candidates.as_of,
+            mode=mode,
+            candidates=candidates,
+            kept=resolution.kept[:k],
+            shadows=resolution.shadows,
+            undecided=resolution.undecided,
+            timings=Timings(**stopwatch.spent_ms),
+        )
+
+    def ask(
+        self,
+        question: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        options: Sequence[str] = (),
+        k: int = 10,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        filters: Mapping[str, Any] | None = None,
+        path: AnswerPath = "gcmem",
+        mode: PromptMode = "allow-unclear",
+    ) -> Answer:
+        """Answers a question from memory, from one of `options` where they are given.
+
+        `path` is what the reader sees: everything ("standard"), everything newest first
+        ("timestamp"), or what is still true ("gcmem").
+        """
+        check_choice(path, name="path", allowed=get_args(AnswerPath))
+        return self.ask_paths(
+            question, user_id=user_id, agent_id=agent_id, run_id=run_id, options=options, k=k,
+            as_of=as_of, known_at=known_at, filters=filters, paths=(path,), mode=mode,
+        )[0]  # fmt: skip
+
+    def ask_paths(
+        self,
+        question: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        options: Sequence[str] = (),
+        k: int = 10,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        filters: Mapping[str, Any] | None = None,
+        paths: Sequence[AnswerPath] = get_args(AnswerPath),
+        mode: PromptMode = "allow-unclear",
+    ) -> tuple[Answer, ...]:
+        """Answers by several paths over one frozen candidate set, for comparison."""
+        check_choice(mode, name="mode", allowed=get_args(PromptMode))
+        where = self._filter(user_id, agent_id, run_id, as_of, known_at, filters)
+        watch = _Stopwatch()
+        candidates = self._candidates(question, k=k, where=where, options=options, watch=watch)
+        resolutions: dict[AnswerPath, Resolution] = {
+            path: self._resolve(candidates, watch=watch)
+            if path == "gcmem"
+            else (standard if path == "standard" else timestamp_rerank)(candidates)
+            for path in paths
+        }
+        prompts = [
+            Prompt(
+                question=candidates.query,
+                chunks=tuple(item.chunk for item in resolution.kept),
+                options=candidates.options,
+                mode=mode,
+                as_of=candidates.as_of,
+            )
+            for resolution in resolutions.values()
+        ]
+        readings = self.reader.read(prompts)
+        return tuple(
+            Answer(
+                text=reading.text,
+                choice=reading.choice,
+                path=path,
+                resolution=resolution,
+                tokens=reading.tokens,
+            )
+            for (path, resolution), reading in zip(resolutions.items(), readings, strict=True)
+        )
+
+    def get(
+        self,
+        chunk_id: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> Chunk:
+        """Returns one chunk; one that is not in the given scope does not exist for the caller."""
+        scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
+        chunk = self.store.log.get([chunk_id]).get(chunk_id)
+        if chunk is None or not scope.covers(chunk.scope):
+            raise ChunkNotFoundError(chunk_id)
+        return chunk
+
+    def get_all(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        after_seq: int = 0,
+    ) -> tuple[Chunk, ...]:
+        """Lists chunks in the order in which they were recorded; `after_seq` continues a page."""
+        _check_limit(limit)
+        where = self._filter(user_id, agent_id, run_id, None, None, filters)
+        return tuple(self.store.log.scan(where, after_seq=after_seq, limit=limit))
+
+    def history(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        filters: Mapping[str, Any] | None = None,
+        newest_first: bool = False,
+        limit: int | None = None,
+    ) -> tuple[Chunk, ...]:
+        """Returns the timeline: every chunk by event time, late arrivals in their place."""
+        _check_limit(limit)
+        where = self._filter(user_id, agent_id, run_id, as_of, known_at, filters)
+        return tuple(
+            self.store.log.scan(where, by_time=True, newest_first=newest_first, limit=limit)
+        )
+
+    def delete(
+        self,
+        chunk_id: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> None:
+        """Erases one chunk for good."""
+        self.get(chunk_id, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        self.store.log.delete([chunk_id])
+
+    def forget(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Erases chunks for good, by id or a whole scope, and returns how many there were.
+
+        This is the only thing that deletes. Ids outside the given scope are left alone.
+        """
+        if isinstance(ids, str):
+            raise InvalidInputError("ids is a list of chunk ids, not one string")
+        scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
+        if ids is None and scope == Scope() and not filters:
+            raise InvalidInputError("say what to forget: ids, a scope, or filters")
+        where = self._filter(user_id, agent_id, run_id, None, None, filters)
+        if ids is None or filters:
+            matching = {chunk.id for chunk in self.store.log.scan(where)}
+            wanted = matching if ids is None else matching & set(ids)
+        else:
+            found = self.store.log.get(list(ids))
+            wanted = {i for i, chunk in found.items() if scope.covers(chunk.scope)}
+        return self.store.log.delete(sorted(wanted))
+
+    def reindex(self, *, progress: Progress | None = None) -> int:
+        """Embeds every chunk anew with this memory's encoder and returns how many."""
+        return reindex(self.store, self.encoder, progress=progress)
+
+    aadd = in_thread(add)
+    asearch = in_thread(search)
+    aask = in_thread(ask)
+
+    def _filter(
+        self,
+        user_id: str | None,
+        agent_id: str | None,
+        run_id: str | None,
+        as_of: datetime | None,
+        known_at: datetime | None,
+        filters: Mapping[str, Any] | None,
+    ) -> ChunkFilter:
+        return ChunkFilter(
+            scope=Scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
+            as_of=as_of,
+            known_at=known_at,
+            metadata=tuple(_condition(key, value) for key, value in (filters or {}).items()),
+        )
+
+    def _candidates(
+        self,
+        query: str,
+        *,
+        k: int,
+        where: ChunkFilter,
+        options: Sequence[str],
+        watch: _Stopwatch,
+    ) -> CandidateSet:
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
+            raise InvalidInputError(f"k={k!r}: pass a whole number from 1 to {MAX_K}")
+        if isinstance(options, str) or not all(isinstance(o, str) and o.strip() for o in options):
+            raise InvalidInputError(f"options={options!r}: pass a list of non-empty strings")
+        query = check_text(query).strip()
+        with watch.timing("encode_ms"):
+            vectors = self.encoder.encode(self._expander.expand(query))
+        with watch.timing("retrieve_ms"):
+            return retrieve(
+                self.store,
+                query=query,
+                queries=vectors,
+                k=k * self.settings.overfetch,
+                where=where,
+                options=options,
+                use_stm=self.settings.stm_size > 0,
+            )
+
+    def _resolve(self, candidates: CandidateSet, *, watch: _Stopwatch) -> Resolution:
+        with watch.timing("conflict_ms"):
+            conflicts = self.oracle.judge(candidates)
+        with watch.timing("dominance_ms"):
+            return temporal_dominance(candidates, conflicts)
+
+
+class _Stopwatch:
+    """Adds up the milliseconds of each stage."""
+
+    def __init__(self) -> None:
+        self.spent_ms: dict[str, float] = {}
+
+    @contextmanager
+    def timing(self, stage: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        spent = (time.perf_counter() - started) * 1000
+        self.spent_ms[stage] = self.spent_ms.get(stage, 0.0) + spent
+
+
+def reindex(store: Store, encoder: Encoder, *, progress: Progress | None = None) -> int:
+    """Embeds a whole store anew, also one that was built with another encoder."""
+    count = store.log.reindex(encoder, progress=progress)
+    store.index.rebuild()
+    store.buffer.rebuild()
+    return count
+
+
+def _condition(key: Any, value: Any) -> tuple[str, Scalar | tuple[Scalar, ...]]:
+    if not isinstance(key, str) or not key or '"' in key or "\\" in key:
+        raise InvalidFilterError(f"filter key {key!r}: pass a metadata key without quotes")
+    members = tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else (value,)
+    if not members or not all(type(member) in SCALARS for member in members):
+        raise InvalidFilterError(
+            f"filter {key}={value!r}: pass a string, number, boolean or None, "
+            "or a list of them to match any"
+        )
+    return key, members
+
+
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 0:
+        raise InvalidInputError(f"limit={limit}: pass a whole number from 0, or None for all")

@@ -1,0 +1,174 @@
+"""Every seam of gcmem on one screen: implement one of these to plug something in.
+
+All are synchronous and batch-shaped. `gcmem.testing` has a conformance suite for each store part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcmem.types import CandidateSet, Chunk, ChunkFilter, Conflict, Prompt, Reading
+
+Vectors = NDArray[np.float32]
+Progress = Callable[[int, int], None]
+"""Called with (done, total) during long work."""
+
+
+class Encoder(Protocol):
+    """Turns texts into unit vectors; the same text always gives the same vector."""
+
+    @property
+    def id(self) -> str:
+        """Name and version; a store remembers which encoder built it."""
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector."""
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Returns one L2-normalised row a text."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many tokens each text has, so that ingest can keep chunks within reach."""
+
+
+class ChunkLog(Protocol):
+    """The append-only source of truth."""
+
+    @property
+    def location(self) -> str:
+        """Where the log lives, for messages."""
+
+    @property
+    def encoder_id(self) -> str | None:
+        """The encoder of the stored vectors; None while the log is empty and unclaimed."""
+
+    def append(
+        self, chunks: Sequence[Chunk], vectors: Vectors, *, encoder_id: str
+    ) -> tuple[Chunk, ...]:
+        """Stores all chunks or none, durably, and returns them with their sequence numbers."""
+
+    def get(self, ids: Sequence[str]) -> dict[str, Chunk]:
+        """Returns the chunks that exist, by id."""
+
+    def scan(
+        self,
+        where: ChunkFilter,
+        *,
+        by_time: bool = False,
+        newest_first: bool = False,
+        after_seq: int = 0,
+        limit: int | None = None,
+    ) -> Iterator[Chunk]:
+        """Yields matching chunks in log order, or by event time, at most `limit` of them."""
+
+    def count(self, where: ChunkFilter) -> int:
+        """Returns how many chunks match."""
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Erases the chunks for good and returns how many there were."""
+
+    def reindex(self, encoder: Encoder, *, progress: Progress | None = None) -> int:
+        """Embeds every chunk anew and returns how many; readers see the old vectors until then."""
+
+    def close(self) -> None:
+        """Releases what the log holds open."""
+
+
+class VectorIndex(Protocol):
+    """The medium-term memory (MTM): similarity over the log's vectors."""
+
+    def search(
+        self, queries: Vectors, *, k: int, where: ChunkFilter
+    ) -> list[list[tuple[str, float]]]:
+        """Returns, for each query, the k most similar chunk ids with their cosine."""
+
+    def score(self, queries: Vectors, ids: Sequence[str]) -> Vectors:
+        """Returns the cosine of every query (rows) to every id (columns)."""
+
+    def rebuild(self) -> None:
+        """Forgets what is cached and reads the log again."""
+
+
+class RecencyBuffer(Protocol):
+    """The short-term memory (STM): the most recent chunks of a scope, first in, first out."""
+
+    @property
+    def capacity(self) -> int:
+        """How many chunks of a scope it holds."""
+
+    def push(self, chunks: Sequence[Chunk]) -> None:
+        """Takes in chunks that the log has just acknowledged."""
+
+    def recent(self, where: ChunkFilter) -> tuple[Chunk, ...]:
+        """Returns the most recent matching chunks, newest first."""
+
+    def rebuild(self) -> None:
+        """Forgets what is cached and reads the log again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """A log with the index and the buffer that are derived from it."""
+
+    log: ChunkLog
+    index: VectorIndex
+    buffer: RecencyBuffer
+
+
+class QueryExpander(Protocol):
+    """Turns a question into the queries that are sent to the index, the question first."""
+
+    def expand(self, question: str) -> tuple[str, ...]:
+        """Returns the queries, without repeats."""
+
+
+class ConflictOracle(Protocol):
+    """κ: finds the pairs of a candidate set that can't both be true now."""
+
+    @property
+    def id(self) -> str:
+        """Name and version, carried by every verdict."""
+
+    def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
+        """Returns the conflicting pairs with their scores."""
+
+
+class PairClassifier(Protocol):
+    """Scores single pairs; `gcmem.conflict.PairwiseOracle` makes an oracle of it."""
+
+    @property
+    def id(self) -> str:
+        """Name and version."""
+
+    def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Returns, for each (older, newer), how surely they contradict, from 0 to 1."""
+
+
+class Reader(Protocol):
+    """Answers a question from chunks."""
+
+    @property
+    def id(self) -> str:
+        """Name and version."""
+
+    def read(self, prompts: Sequence[Prompt]) -> tuple[Reading, ...]:
+        """Returns one reading a prompt."""
+
+
+class ChatModel(Protocol):
+    """A language model behind a chat endpoint, with structured output."""
+
+    @property
+    def id(self) -> str:
+        """The model's name."""
+
+    def complete(
+        self, *, system: str, user: str, schema: dict[str, Any]
+    ) -> tuple[dict[str, Any], int]:
+        """Returns the object that follows `schema`, and the tokens that it cost."""

@@ -1,0 +1,22 @@
+"""Stage 2: the log, and the index (MTM) and buffer (STM) derived from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gcmem.protocols import Encoder, Store
+from gcmem.store.numpy_index import NumpyIndex
+from gcmem.store.recent import LogBuffer
+from gcmem.store.sqlite import SQLiteLog
+
+__all__ = ["LogBuffer", "NumpyIndex", "SQLiteLog", "open_embedded"]
+
+
+def open_embedded(path: Path | str, *, encoder: Encoder, stm_size: int) -> Store:
+    """Opens the embedded store in one file; ":memory:" keeps nothing."""
+    log = SQLiteLog(path)
+    return Store(
+        log=log,
+        index=NumpyIndex(log, encoder_id=encoder.id, dimensions=encoder.dimensions),
+        buffer=LogBuffer(log, capacity=stm_size),
+    )

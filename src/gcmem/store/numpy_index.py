@@ -1,0 +1,170 @@
+"""The embedded MTM: exact cosine over one NumPy matrix, filled from the log as it is asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gcmem.errors import EncoderMismatchError
+from gcmem.protocols import Vectors
+from gcmem.store.sqlite import LogState, SQLiteLog, VectorRow, to_micros
+from gcmem.types import ChunkFilter, Scope
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+GATHER_BELOW = 0.3
+"""Below this share of matching rows, copying them out is cheaper than scoring all rows."""
+RESCORE_MARGIN = 32
+
+
+class _Rows:
+    """Columns that grow: one row a chunk, in the order in which rows were loaded."""
+
+    def __init__(self, dimensions: int) -> None:
+        self.size = 0
+        self.ids: list[str] = []
+        self.scopes: list[Scope] = []
+        self.scope_numbers: dict[tuple[str | None, str | None, str | None], int] = {}
+        self.row_of: dict[str, int] = {}
+        self.vectors = np.empty((0, dimensions), dtype=np.float32)
+        # seq, scope, at, recorded_at; a row whose seq is 0 was erased.
+        self.columns = np.empty((4, 0), dtype=np.int64)
+
+    def extend(self, rows: list[VectorRow]) -> None:
+        if not rows:
+            return
+        end = self.size + len(rows)
+        if end > self.vectors.shape[0]:
+            room = max(end, self.vectors.shape[0] * 5 // 4)
+            vectors = np.empty((room, self.vectors.shape[1]), dtype=np.float32)
+            vectors[: self.size] = self.vectors[: self.size]
+            columns = np.zeros((4, room), dtype=np.int64)
+            columns[:, : self.size] = self.columns[:, : self.size]
+            self.vectors, self.columns = vectors, columns
+        block = np.frombuffer(b"".join(row.vector for row in rows), dtype=np.float32)
+        self.vectors[self.size : end] = block.reshape(len(rows), -1)
+        for row in rows:
+            if row.scope not in self.scope_numbers:
+                self.scope_numbers[row.scope] = len(self.scopes)
+                user_id, agent_id, run_id = row.scope
+                self.scopes.append(Scope(user_id=user_id, agent_id=agent_id, run_id=run_id))
+        self.columns[:, self.size : end] = np.array(
+            [(r.seq, self.scope_numbers[r.scope], r.at, r.recorded_at) for r in rows]
+        ).T
+        self.row_of.update((row.id, n) for n, row in enumerate(rows, self.size))
+        self.ids.extend(row.id for row in rows)
+        self.size = end
+
+    def erase(self, seqs: list[int]) -> None:
+        for row in np.nonzero(np.isin(self.columns[0, : self.size], seqs))[0]:
+            self.columns[0, row] = 0
+            self.row_of.pop(self.ids[row], None)
+
+
+class NumpyIndex:
+    """Exact search; loads a scope when it is first asked for, everything when none is given."""
+
+    def __init__(self, log: SQLiteLog, *, encoder_id: str, dimensions: int) -> None:
+        self._log = log
+        self._encoder_id = encoder_id
+        self._dimensions = dimensions
+        self._lock = threading.Lock()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._rows = _Rows(self._dimensions)
+        self._loaded: list[Scope] = []
+        self._state = LogState(0, 0, 0)
+
+    def rebuild(self) -> None:
+        """Forgets every row; the next search reads the log again."""
+        with self._lock:
+            self._reset()
+
+    def _sync(self, scope: Scope) -> _Rows:
+        """Brings the rows of `scope` up to date with the log, also with other processes' writes."""
+        with self._lock:
+            state = self._log.state()
+            if state.generation != self._state.generation:
+                self._check_encoder()
+                self._reset()
+            if state.last_tombstone != self._state.last_tombstone:
+                self._rows.erase(self._log.erased_since(self._state.last_tombstone))
+            if state.last_seq > self._state.last_seq:
+                for loaded in self._loaded:
+                    self._add(self._log.vector_rows(loaded, after_seq=self._state.last_seq), state)
+            self._state = state
+            if not any(loaded.covers(scope) for loaded in self._loaded):
+                self._add(self._log.vector_rows(scope), state)
+                self._loaded = [done for done in self._loaded if not scope.covers(done)]
+                self._loaded.append(scope)
+            return self._rows
+
+    def _check_encoder(self) -> None:
+        """Another process may have re-embedded the store with an encoder that is not ours."""
+        stored = self._log.encoder_id
+        if stored is not None and stored != self._encoder_id:
+            raise EncoderMismatchError(
+                stored=stored, given=self._encoder_id, location=self._log.location
+            )
+
+    def _add(self, rows: list[VectorRow], state: LogState) -> None:
+        """Rows newer than `state` are left for the next sync; loaded scopes may overlap."""
+        known = self._rows.row_of
+        self._rows.extend([r for r in rows if r.seq <= state.last_seq and r.id not in known])
+
+    def search(
+        self, queries: Vectors, *, k: int, where: ChunkFilter
+    ) -> list[list[tuple[str, float]]]:
+        """Returns, for each query, the k most similar chunks; equal scores newest first."""
+        rows = self._sync(where.scope)
+        vectors, seqs, size = rows.vectors, rows.columns[0], rows.size
+        matching = self._matching(rows, where)
+        if matching.size == 0 or k == 0:
+            return [[] for _ in queries]
+        if matching.size < GATHER_BELOW * size:
+            scores = queries @ vectors[matching].T
+        else:
+            scores = queries @ vectors[:size].T
+            scores = scores if matching.size == size else scores[:, matching]
+        results = []
+        for query, row_scores in zip(queries, scores, strict=True):
+            wanted = min(k + RESCORE_MARGIN, matching.size)
+            best = matching[np.argpartition(-row_scores, wanted - 1)[:wanted]]
+            # Summed again row by row: a matrix product may round equal vectors differently.
+            exact = (vectors[best] * query).sum(axis=1)
+            order = np.lexsort((-seqs[best], -exact))[:k]
+            results.append([(rows.ids[best[i]], float(exact[i])) for i in order])
+        return results
+
+    def _matching(self, rows: _Rows, where: ChunkFilter) -> Ints:
+        """Returns the row numbers that pass the filter."""
+        seq, scope, at, recorded_at = rows.columns[:, : rows.size]
+        mask = seq > 0
+        if where.scope != Scope():
+            visible = [n for n, stored in enumerate(rows.scopes) if where.scope.covers(stored)]
+            mask &= (scope == visible[0]) if len(visible) == 1 else np.isin(scope, visible)
+        if where.after is not None:
+            mask &= at > to_micros(where.after)
+        if where.as_of is not None:
+            mask &= at <= to_micros(where.as_of)
+        if where.known_at is not None:
+            mask &= recorded_at <= to_micros(where.known_at)
+        if where.metadata:
+            mask &= np.isin(seq, self._log.seqs(where))
+        return np.nonzero(mask)[0]
+
+    def score(self, queries: Vectors, ids: Sequence[str]) -> Vectors:
+        """Returns the cosine of every query to every id; an unknown id scores 0."""
+        rows = self._rows
+        if any(chunk_id not in rows.row_of for chunk_id in ids):
+            rows = self._sync(self._loaded[0] if self._loaded else Scope())
+        numbers = [rows.row_of.get(chunk_id) for chunk_id in ids]
+        scores = np.zeros((len(queries), len(ids)), dtype=np.float32)
+        for column, number in enumerate(numbers):
+            if number is not None:
+                scores[:, column] = (queries * rows.vectors[number]).sum(axis=1)
+        return scores

@@ -1,0 +1,361 @@
+"""The embedded log: one SQLite file, WAL, synchronous=FULL."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gcmem.errors import EncoderMismatchError, InvalidInputError
+from gcmem.protocols import Encoder, Progress, Vectors
+from gcmem.store.sqlite_file import IN_MEMORY, connect, transaction, translated_errors
+from gcmem.types import Chunk, ChunkFilter, FrozenDict, Scope
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+COLUMNS = "seq, id, user_id, agent_id, run_id, at, recorded_at, speaker, session, text, metadata"
+NO_METADATA = FrozenDict()
+PAGE = 1000
+REINDEX_BATCH = 256
+
+
+def to_micros(at: datetime) -> int:
+    """Returns microseconds since 1970, exactly."""
+    return (at - EPOCH) // timedelta(microseconds=1)
+
+
+class LogState(NamedTuple):
+    """What an index compares to see whether the log has moved."""
+
+    last_seq: int
+    last_tombstone: int
+    generation: int
+
+
+class VectorRow(NamedTuple):
+    """One row as the index loads it."""
+
+    seq: int
+    id: str
+    scope: tuple[str | None, str | None, str | None]
+    at: int
+    recorded_at: int
+    vector: bytes
+
+
+class SQLiteLog:
+    """An append-only log in one file; several threads and processes may use it at once."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.location = IN_MEMORY if str(path) == IN_MEMORY else str(Path(path).expanduser())
+        self._lock = threading.RLock()
+        self._connection = connect(self.location)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, translated_errors(self.location):
+            yield self._connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._reading() as connection, transaction(connection):
+            yield connection
+
+    @property
+    def encoder_id(self) -> str | None:
+        """The encoder of the stored vectors; None before the first chunk."""
+        with self._reading() as connection:
+            return _meta(connection, "encoder_id")
+
+    def append(
+        self, chunks: Sequence[Chunk], vectors: Vectors, *, encoder_id: str
+    ) -> tuple[Chunk, ...]:
+        """Stores all chunks or none; when it returns, they are on disk."""
+        rows = [_row(chunk) for chunk in chunks]
+        blobs = [vector.tobytes() for vector in vectors]
+        with self._writing() as connection:
+            self._claim(connection, encoder_id)
+            last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
+            first_seq = (last.fetchone() or (0,))[0] + 1
+            try:
+                connection.executemany(
+                    f"INSERT INTO chunks ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+                    [(seq, *row) for seq, row in enumerate(rows, first_seq)],
+                )
+            except sqlite3.IntegrityError:
+                raise InvalidInputError("a chunk with one of these ids exists already") from None
+            connection.executemany(
+                "INSERT INTO vectors VALUES (?,?)",
+                list(zip(range(first_seq, first_seq + len(rows)), blobs, strict=True)),
+            )
+        return tuple(replace(chunk, seq=seq) for seq, chunk in enumerate(chunks, first_seq))
+
+    def _claim(self, connection: sqlite3.Connection, encoder_id: str) -> None:
+        """Checked inside the write, since another process may have re-embedded meanwhile."""
+        stored = _meta(connection, "encoder_id")
+        if stored is None:
+            _set_meta(connection, "encoder_id", encoder_id)
+        elif stored != encoder_id:
+            raise EncoderMismatchError(stored=stored, given=encoder_id, location=self.location)
+
+    def get(self, ids: Sequence[str]) -> dict[str, Chunk]:
+        """Returns the chunks that exist, by id."""
+        found: dict[str, Chunk] = {}
+        for start in range(0, len(ids), PAGE):
+            batch = list(ids[start : start + PAGE])
+            marks = ",".join("?" * len(batch))
+            with self._reading() as connection:
+                rows = connection.execute(
+                    f"SELECT {COLUMNS} FROM chunks WHERE id IN ({marks})", batch
+                ).fetchall()
+            found.update((row[1], _chunk(row)) for row in rows)
+        return found
+
+    def scan(
+        self,
+        where: ChunkFilter,
+        *,
+        by_time: bool = False,
+        newest_first: bool = False,
+        after_seq: int = 0,
+        limit: int | None = None,
+    ) -> Iterator[Chunk]:
+        """Yields matching chunks page by page, so that writers never wait for a slow reader."""
+        conditions, values = _conditions(where)
+        if after_seq:
+            conditions.append("seq > ?")
+            values.append(after_seq)
+        key = "(at, seq)" if by_time else "(seq)"
+        order = "at {0}, seq {0}" if by_time else "seq {0}"
+        order = order.format("DESC" if newest_first else "ASC")
+        beyond = "<" if newest_first else ">"
+        last: tuple[int, ...] | None = None
+        left = limit
+        while left is None or left > 0:
+            page_conditions, page_values = list(conditions), list(values)
+            if last is not None:
+                page_conditions.append(f"{key} {beyond} ({','.join('?' * len(last))})")
+                page_values.extend(last)
+            size = PAGE if left is None else min(PAGE, left)
+            with self._reading() as connection:
+                rows = connection.execute(
+                    f"SELECT {COLUMNS} FROM chunks {_where(page_conditions)} "
+                    f"ORDER BY {order} LIMIT {size}",
+                    page_values,
+                ).fetchall()
+            for row in rows:
+                yield _chunk(row)
+            if len(rows) < size:
+                return
+            last = (rows[-1][5], rows[-1][0]) if by_time else (rows[-1][0],)
+            left = None if left is None else left - size
+
+    def count(self, where: ChunkFilter) -> int:
+        """Returns how many chunks match."""
+        conditions, values = _conditions(where)
+        with self._reading() as connection:
+            found: int = connection.execute(
+                f"SELECT count(*) FROM chunks {_where(conditions)}", values
+            ).fetchone()[0]
+        return found
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Erases text, metadata and vector; only the bare sequence number stays, as a tombstone."""
+        erased = 0
+        with self._writing() as connection:
+            for chunk_id in dict.fromkeys(ids):
+                row = connection.execute(
+                    "DELETE FROM chunks WHERE id = ? RETURNING seq", (chunk_id,)
+                ).fetchone()
+                if row is not None:
+                    connection.execute("DELETE FROM vectors WHERE seq = ?", row)
+                    connection.execute("INSERT INTO tombstones (seq) VALUES (?)", row)
+                    erased += 1
+        return erased
+
+    def reindex(self, encoder: Encoder, *, progress: Progress | None = None) -> int:
+        """Embeds every chunk anew beside the old vectors and swaps at the end.
+
+        Killed half way, the old vectors still serve and the next call goes on where it stopped.
+        """
+        with self._writing() as connection:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS vectors_next "
+                "(seq INTEGER PRIMARY KEY, vector BLOB NOT NULL)"
+            )
+            if _meta(connection, "reindex_encoder_id") != encoder.id:
+                connection.execute("DELETE FROM vectors_next")
+                _set_meta(connection, "reindex_encoder_id", encoder.id)
+        while True:
+            with self._writing() as connection:
+                pending = connection.execute(
+                    "SELECT seq, text FROM chunks WHERE seq NOT IN (SELECT seq FROM vectors_next) "
+                    f"ORDER BY seq LIMIT {REINDEX_BATCH}"
+                ).fetchall()
+                if not pending:
+                    return self._swap(connection, encoder.id)
+                done = connection.execute("SELECT count(*) FROM vectors_next").fetchone()[0]
+                total = connection.execute("SELECT count(*) FROM chunks").fetchone()[0]
+            if progress is not None:
+                progress(done, total)
+            vectors = encoder.encode([text for _, text in pending])
+            with self._writing() as connection:
+                connection.executemany(
+                    "INSERT OR REPLACE INTO vectors_next VALUES (?,?)",
+                    [(seq, v.tobytes()) for (seq, _), v in zip(pending, vectors, strict=True)],
+                )
+
+    def _swap(self, connection: sqlite3.Connection, encoder_id: str) -> int:
+        connection.execute("DELETE FROM vectors_next WHERE seq NOT IN (SELECT seq FROM chunks)")
+        connection.execute("DROP TABLE vectors")
+        connection.execute("ALTER TABLE vectors_next RENAME TO vectors")
+        connection.execute("DELETE FROM meta WHERE key = 'reindex_encoder_id'")
+        _set_meta(connection, "encoder_id", encoder_id)
+        _set_meta(connection, "generation", str(int(_meta(connection, "generation") or 0) + 1))
+        count: int = connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
+        return count
+
+    def state(self) -> LogState:
+        """Returns the marks by which an index sees new, erased and re-embedded chunks."""
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT (SELECT max(seq) FROM chunks), (SELECT max(n) FROM tombstones), "
+                "(SELECT value FROM meta WHERE key = 'generation')"
+            ).fetchone()
+        return LogState(*(int(mark or 0) for mark in row))
+
+    def vector_rows(self, scope: Scope, *, after_seq: int = 0) -> list[VectorRow]:
+        """Returns what the index needs of the chunks in `scope` that came after `after_seq`."""
+        conditions, values = _conditions(ChunkFilter(scope=scope))
+        if after_seq:
+            conditions.append("seq > ?")
+            values.append(after_seq)
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT seq, id, user_id, agent_id, run_id, at, recorded_at, vector "
+                f"FROM chunks JOIN vectors USING (seq) {_where(conditions)} ORDER BY seq",
+                values,
+            ).fetchall()
+        return [VectorRow(r[0], r[1], (r[2], r[3], r[4]), r[5], r[6], r[7]) for r in rows]
+
+    def erased_since(self, tombstone: int) -> list[int]:
+        """Returns the sequence numbers erased after the given tombstone."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT seq FROM tombstones WHERE n > ?", (tombstone,))
+            return [row[0] for row in rows]
+
+    def seqs(self, where: ChunkFilter) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Returns the sequence numbers of the matching chunks, sorted."""
+        conditions, values = _conditions(where)
+        with self._reading() as connection:
+            rows = connection.execute(
+                f"SELECT seq FROM chunks {_where(conditions)} ORDER BY seq", values
+            ).fetchall()
+        return np.array([row[0] for row in rows], dtype=np.int64)
+
+    def check(self) -> str | None:
+        """Reads the whole file for damage; returns what is wrong, or None."""
+        with self._reading() as connection:
+            found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        return None if found == "ok" else found
+
+    def close(self) -> None:
+        """Closes the file."""
+        with self._lock:
+            self._connection.close()
+
+
+def _meta(connection: sqlite3.Connection, key: str) -> str | None:
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _set_meta(connection: sqlite3.Connection, key: str, value: str) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
+
+
+def _row(chunk: Chunk) -> tuple[Any, ...]:
+    if chunk.at is None or chunk.recorded_at is None:
+        raise InvalidInputError(f"chunk {chunk.id!r} has no event time or no recording time")
+    scope = chunk.scope
+    return (
+        chunk.id,
+        scope.user_id,
+        scope.agent_id,
+        scope.run_id,
+        to_micros(chunk.at),
+        to_micros(chunk.recorded_at),
+        chunk.speaker,
+        chunk.session,
+        chunk.text,
+        json.dumps(chunk.metadata, ensure_ascii=False),
+    )
+
+
+def _chunk(row: tuple[Any, ...]) -> Chunk:
+    seq, chunk_id, user_id, agent_id, run_id, at, recorded_at, speaker, session, text, meta = row
+    return Chunk(
+        id=chunk_id,
+        text=text,
+        at=EPOCH + timedelta(microseconds=at),
+        recorded_at=EPOCH + timedelta(microseconds=recorded_at),
+        seq=seq,
+        scope=_scope(user_id, agent_id, run_id),
+        speaker=speaker,
+        session=session,
+        metadata=NO_METADATA if meta == "{}" else json.loads(meta),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _scope(user_id: str | None, agent_id: str | None, run_id: str | None) -> Scope:
+    return Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
+
+
+def _conditions(where: ChunkFilter) -> tuple[list[str], list[Any]]:
+    """Returns the filter as SQL conditions with their values."""
+    conditions: list[str] = []
+    values: list[Any] = []
+    for column in ("user_id", "agent_id", "run_id"):
+        value = getattr(where.scope, column)
+        if value is not None:
+            conditions.append(f"{column} = ?")
+            values.append(value)
+    for condition, moment in (
+        ("at > ?", where.after),
+        ("at <= ?", where.as_of),
+        ("recorded_at <= ?", where.known_at),
+    ):
+        if moment is not None:
+            conditions.append(condition)
+            values.append(to_micros(moment))
+    for key, wanted in where.metadata:
+        members = wanted if isinstance(wanted, tuple) else (wanted,)
+        # Types are compared too: in SQLite's JSON, true and 1 are equal.
+        tests = []
+        for member in members:
+            tests.append("(json_type(metadata, ?) IS ? AND json_extract(metadata, ?) IS ?)")
+            path = f'$."{key}"'
+            values.extend([path, _json_type(member), path, member])
+        conditions.append(f"({' OR '.join(tests)})")
+    return conditions, values
+
+
+def _json_type(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return {int: "integer", float: "real", str: "text"}[type(value)]
+
+
+def _where(conditions: list[str]) -> str:
+    return f"WHERE {' AND '.join(conditions)}" if conditions else ""

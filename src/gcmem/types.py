@@ -1,0 +1,305 @@
+"""The frozen values that flow between the stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, NoReturn
+
+from gcmem.errors import InvalidInputError, InvalidScopeError, NaiveTimeError
+
+Origin = Literal["mtm", "stm", "edge"]
+Mode = Literal["drop", "demote", "annotate"]
+AnswerPath = Literal["standard", "timestamp", "gcmem"]
+PromptMode = Literal["forced-choice", "allow-unclear"]
+Scalar = str | int | float | bool | None
+
+MAX_SCOPE_ID_CHARS = 256
+
+
+def utc(at: datetime, *, name: str) -> datetime:
+    """Returns `at` in UTC; a naive datetime is an error that names the argument."""
+    if at.tzinfo is UTC:
+        return at
+    if at.tzinfo is None or at.utcoffset() is None:
+        raise NaiveTimeError(name, at)
+    return at.astimezone(UTC)
+
+
+class FrozenDict(dict[str, Any]):
+    """A dict that can't be changed, so that a value that holds it stays what it was."""
+
+    def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise TypeError("this mapping belongs to a frozen value; make a dict(...) of it to edit")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
+        return FrozenDict, (dict(self),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Whose memory a chunk is; as a filter, a field left out matches every value."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    run_id: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("user_id", "agent_id", "run_id"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if not isinstance(value, str) or not value.strip():
+                raise InvalidScopeError(f"{name}={value!r}: pass a non-empty string, or None")
+            if len(value) > MAX_SCOPE_ID_CHARS:
+                raise InvalidScopeError(
+                    f"{name} has {len(value)} characters, at most {MAX_SCOPE_ID_CHARS} are allowed"
+                )
+            if not is_storable(value):
+                raise InvalidScopeError(f"{name}={value!r} holds a NUL or a lone surrogate")
+
+    def covers(self, other: Scope) -> bool:
+        """Tells whether a query in this scope may see a chunk of `other`."""
+        return (
+            (self.user_id is None or self.user_id == other.user_id)
+            and (self.agent_id is None or self.agent_id == other.agent_id)
+            and (self.run_id is None or self.run_id == other.run_id)
+        )
+
+
+def is_storable(text: str) -> bool:
+    """Tells whether every store can keep `text`: no NUL, no lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One utterance of a session; `at` left out means the moment it is added."""
+
+    text: str
+    at: datetime | None = None
+    speaker: str = "user"
+    session: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=FrozenDict, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.at is not None:
+            object.__setattr__(self, "at", utc(self.at, name="at"))
+        if type(self.metadata) is not FrozenDict:
+            object.__setattr__(self, "metadata", FrozenDict(self.metadata))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """One observation as the log keeps it: when it happened, when it was recorded, whose it is.
+
+    `at` and `seq` are missing only in documents that never came from a log.
+    """
+
+    id: str
+    text: str
+    at: datetime | None
+    recorded_at: datetime | None = None
+    seq: int | None = None
+    scope: Scope = field(default_factory=Scope)
+    speaker: str = "user"
+    session: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=FrozenDict, hash=False)
+
+    def __post_init__(self) -> None:
+        for name in ("at", "recorded_at"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, utc(value, name=name))
+        if type(self.metadata) is not FrozenDict:
+            object.__setattr__(self, "metadata", FrozenDict(self.metadata))
+
+    def precedes(self, other: Chunk) -> bool | None:
+        """Tells whether this chunk is older than `other`; None where nothing decides it.
+
+        Event time decides, equal times are broken by sequence number, and two undated chunks
+        compare by sequence number alone. A dated and an undated chunk are never compared: mixing
+        the two orders could make a cycle, in which every chunk would be older than another.
+        """
+        if self.at != other.at and (self.at is None or other.at is None):
+            return None
+        if self.at is not None and other.at is not None and self.at != other.at:
+            return self.at < other.at
+        if self.seq is None or other.seq is None or self.seq == other.seq:
+            return None
+        return self.seq < other.seq
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkFilter:
+    """Which chunks a read may see: a scope, both times, and metadata values.
+
+    `after` and `as_of` bound the event time (exclusive, inclusive), `known_at` the recording time.
+    A metadata value that is a tuple matches any of its members.
+    """
+
+    scope: Scope = field(default_factory=Scope)
+    after: datetime | None = None
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+    metadata: tuple[tuple[str, Scalar | tuple[Scalar, ...]], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("after", "as_of", "known_at"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, utc(value, name=name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A chunk that was retrieved, how relevant it is, and what brought it."""
+
+    chunk: Chunk
+    relevance: float
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateSet:
+    """The frozen set that every answer path and the oracle see, most relevant first."""
+
+    query: str
+    items: tuple[Candidate, ...]
+    options: tuple[str, ...] = ()
+    as_of: datetime | None = None
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for item in self.items:
+            if item.chunk.id in seen:
+                raise InvalidInputError(f"chunk {item.chunk.id!r} is in the candidate set twice")
+            seen.add(item.chunk.id)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """An oracle's verdict that two chunks can't both be true now."""
+
+    older: str
+    newer: str
+    score: float
+    oracle: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shadow:
+    """A candidate that a newer one contradicts, with the proof: the witness and the verdict."""
+
+    candidate: Candidate
+    witness: Candidate
+    conflict: Conflict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """What temporal dominance leaves, what it takes out and why, and what it could not order."""
+
+    kept: tuple[Candidate, ...]
+    shadows: tuple[Shadow, ...]
+    undecided: tuple[Conflict, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What a reader is asked: a question over chunks in the order in which it should see them."""
+
+    question: str
+    chunks: tuple[Chunk, ...]
+    options: tuple[str, ...] = ()
+    mode: PromptMode = "allow-unclear"
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A reader's reply: its words, and the option it chose (None: unclear)."""
+
+    text: str
+    choice: str | None = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer of one path over the frozen candidate set."""
+
+    text: str
+    choice: str | None
+    path: AnswerPath
+    resolution: Resolution
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Milliseconds spent in each stage of one call."""
+
+    encode_ms: float = 0.0
+    retrieve_ms: float = 0.0
+    conflict_ms: float = 0.0
+    dominance_ms: float = 0.0
+
+    @property
+    def total_ms(self) -> float:
+        """The sum of all stages."""
+        return self.encode_ms + self.retrieve_ms + self.conflict_ms + self.dominance_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """What a search found: `kept` is live, `shadows` went and say why; iterates by `mode`."""
+
+    query: str
+    as_of: datetime | None
+    mode: Mode
+    candidates: CandidateSet
+    kept: tuple[Candidate, ...]
+    shadows: tuple[Shadow, ...]
+    undecided: tuple[Conflict, ...]
+    timings: Timings
+
+    @property
+    def ranked(self) -> tuple[Candidate, ...]:
+        """The candidates as the mode presents them: kept alone, kept first, or all as retrieved."""
+        if self.mode == "drop":
+            return self.kept
+        shadowed = tuple(shadow.candidate for shadow in self.shadows)
+        if self.mode == "demote":
+            return self.kept + shadowed
+        return tuple(sorted(self.kept + shadowed, key=lambda item: -item.relevance))
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.ranked)
+
+    def __len__(self) -> int:
+        return len(self.ranked)
+
+    def shadow_of(self, chunk_id: str) -> Shadow | None:
+        """Returns the shadow of a chunk with its witness, or None where the chunk is live."""
+        return next((s for s in self.shadows if s.candidate.chunk.id == chunk_id), None)
+
+
+def check_choice(value: str, *, name: str, allowed: Sequence[str]) -> None:
+    """Raises an error that lists what is allowed when `value` is not."""
+    if value not in allowed:
+        raise InvalidInputError(f"{name}={value!r}: choose one of {', '.join(allowed)}")

@@ -1,0 +1,38 @@
+"""Writes docs/cli.md from the real command line: `make docs`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+COMMANDS = ("demo", "add", "search", "ask", "history", "forget", "reindex", "doctor")
+HEADER = """# The command line
+
+Written by `make docs` from `gcmem --help`; a test keeps it true.
+"""
+
+
+def reference() -> str:
+    """Returns the whole page."""
+    parts = [HEADER, _section("gcmem", ())]
+    parts += [_section(f"gcmem {command}", (command,)) for command in COMMANDS]
+    return "\n".join(parts)
+
+
+def _section(title: str, arguments: tuple[str, ...]) -> str:
+    shown = subprocess.run(
+        [sys.executable, "-m", "gcmem", *arguments, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"},
+    ).stdout
+    shown = re.sub(r"python -m gcmem|__main__\.py", "gcmem", shown)
+    text = "\n".join(line.rstrip() for line in shown.strip().splitlines())
+    return f"## {title}\n\n```text\n{text}\n```\n"
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

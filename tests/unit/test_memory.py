@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gcmem import Memory, Scope, Settings, Turn
+from gcmem.errors import ChunkNotFoundError
+from gcmem.testing import HashEncoder, RuleOracle
+from tests.conftest import NOW, day, same_slot
+
+
+def test_a_newer_contradiction_removes_the_old_chunk_and_is_named(memory: Memory) -> None:
+    memory.add("diet=vegan", user_id="ana", at=day(1))
+    memory.add("diet=omnivore", user_id="ana", at=day(2))
+    memory.add("city=porto", user_id="ana", at=day(0))
+    result = memory.search("diet city", user_id="ana")
+    assert {item.chunk.text for item in result.kept} == {"diet=omnivore", "city=porto"}
+    (shadow,) = result.shadows
+    assert shadow.candidate.chunk.text == "diet=vegan"
+    assert shadow.witness.chunk.text == "diet=omnivore"
+    assert shadow.conflict.oracle == "rule@1"
+    assert result.shadow_of(shadow.candidate.chunk.id) is shadow
+    assert result.shadow_of(shadow.witness.chunk.id) is None
+    assert result.timings.total_ms > 0
+
+
+def test_as_of_and_known_at_ask_two_different_questions(tmp_path: Path) -> None:
+    now = [day(10)]
+    with Memory(
+        tmp_path / "m.db", encoder=HashEncoder(), oracle=RuleOracle(same_slot), clock=lambda: now[0]
+    ) as memory:
+        memory.add("city=porto", at=day(1))
+        now[0] = day(20)
+        memory.add("city=lyon", at=day(5))  # learnt late
+
+        def current(**when: object) -> list[str]:
+            return [c.chunk.text for c in memory.search("city", **when).kept]  # type: ignore[arg-type]
+
+        assert current() == ["city=lyon"]
+        assert current(as_of=day(4)) == ["city=porto"]
+        assert current(known_at=day(15)) == ["city=porto"]
+        assert current(as_of=day(5), known_at=day(20)) == ["city=lyon"]
+
+
+def test_add_takes_every_shape_of_message(memory: Memory) -> None:
+    stored = memory.add(
+        [
+            "plain",
+            Turn(text="turn", at=day(3), speaker="ana", session="s1", metadata={"a": 2}),
+            {"role": "assistant", "content": "dict"},
+            {"role": "user", "content": [{"type": "text", "text": "parts"}, {"type": "image"}]},
+            {"content": "dated", "created_at": "2026-01-02T00:00:00+01:00"},
+            {"content": "epoch", "timestamp": 1767225600},
+        ],
+        user_id="ana",
+        at=day(9),
+        session="s0",
+        metadata={"a": 1, "b": 1},
+    )
+    assert [c.text for c in stored] == ["plain", "turn", "dict", "parts", "dated", "epoch"]
+    assert [c.speaker for c in stored] == ["user", "ana", "assistant", "user", "user", "user"]
+    assert [c.session for c in stored] == ["s0", "s1", "s0", "s0", "s0", "s0"]
+    assert stored[1].at == day(3)
+    assert stored[0].at == day(9)
+    assert stored[4].at is not None
+    assert stored[4].at.isoformat() == "2026-01-01T23:00:00+00:00"
+    assert stored[5].at == day(0)
+    assert stored[1].metadata == {"a": 2, "b": 1}
+    assert all(c.scope == Scope(user_id="ana") and c.recorded_at == NOW for c in stored)
+    assert memory.add([]) == ()
+
+
+def test_the_shared_default_metadata_can_not_be_changed(memory: Memory) -> None:
+    (chunk,) = memory.add("x", metadata={"a": 1})
+    with pytest.raises(TypeError):
+        chunk.metadata["a"] = 2  # type: ignore[index]
+
+
+def test_k_live_chunks_come_back_although_shadows_rank_higher(tmp_path: Path) -> None:
+    with Memory(
+        tmp_path / "m.db",
+        encoder=HashEncoder(),
+        oracle=RuleOracle(same_slot),
+        settings=Settings(stm_size=0, overfetch=3),
+        clock=lambda: NOW,
+    ) as memory:
+        for n in range(4):
+            memory.add(f"tea={n}", at=day(n))
+        memory.add("tea and cake", at=day(0))
+        result = memory.search("tea", k=2)
+    assert {item.chunk.text for item in result.kept} == {"tea=3", "tea and cake"}
+    assert len(result.shadows) == 3
+
+
+def test_the_recency_buffer_brings_what_the_index_missed(tmp_path: Path) -> None:
+    stream = [f"tea=old {n}" for n in range(40)] + ["newest, other words"]
+    for size, expected in ((0, False), (5, True)):
+        with Memory(
+            tmp_path / f"{size}.db",
+            encoder=HashEncoder(),
+            settings=Settings(stm_size=size, overfetch=1),
+            oracle=RuleOracle(lambda a, b: False),
+            clock=lambda: NOW,
+        ) as memory:
+            for n, text in enumerate(stream):
+                memory.add(text, at=day(n))
+            found = {c.chunk.text: c.origin for c in memory.search("tea=old", k=3).candidates}
+        assert (found.get("newest, other words") == "stm") is expected
+
+
+def test_three_paths_read_the_same_frozen_set(memory: Memory) -> None:
+    memory.add("diet=vegan", at=day(1))
+    memory.add("diet=meat", at=day(2))
+    standard, timestamp, gcmem = memory.ask_paths("diet", options=["vegan", "meat"])
+    assert [answer.path for answer in (standard, timestamp, gcmem)] == [
+        "standard",
+        "timestamp",
+        "gcmem",
+    ]
+    assert {c.chunk.id for c in standard.resolution.kept} == {
+        c.chunk.id for c in timestamp.resolution.kept
+    }
+    assert [c.chunk.text for c in timestamp.resolution.kept] == ["diet=meat", "diet=vegan"]
+    assert [c.chunk.text for c in gcmem.resolution.kept] == ["diet=meat"]
+    assert gcmem.choice == "meat"
+
+
+def test_history_get_all_delete_and_forget(memory: Memory) -> None:
+    b, a = memory.add([Turn(text="b", at=day(2)), Turn(text="a", at=day(1))], user_id="ana")
+    memory.add("c", user_id="bob", at=day(3), metadata={"tag": "x"})
+    assert [c.text for c in memory.history(user_id="ana")] == ["a", "b"]
+    assert [c.text for c in memory.history(newest_first=True, limit=2)] == ["c", "b"]
+    assert [c.text for c in memory.get_all(user_id="ana")] == ["b", "a"]
+    assert [c.text for c in memory.get_all(limit=1, after_seq=b.seq or 0)] == ["a"]
+    memory.delete(a.id)
+    with pytest.raises(ChunkNotFoundError):
+        memory.get(a.id)
+    assert memory.forget(filters={"tag": "x"}) == 1
+    assert memory.forget(ids=[b.id, a.id]) == 1
+    assert memory.get_all() == ()
+    memory.add(["x", "y"], user_id="ana")
+    assert memory.forget(user_id="ana") == 2
+
+
+def test_what_is_forgotten_is_not_left_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with Memory(path, encoder=HashEncoder()) as memory:
+        memory.add("the secret word is xylophone", user_id="ana")
+        memory.forget(user_id="ana")
+    assert not list(tmp_path.glob("*-wal"))
+    assert b"xylophone" not in path.read_bytes()
