@@ -4,7 +4,7 @@ from gcmem.config import Settings
 from gcmem.documents import DocumentResolution, DocumentShadow, resolve
 from gcmem.dominance import temporal_dominance
 from gcmem.errors import GCMemError
-from gcmem.memory import Memory
+from gcmem.memory import Memory, reindex
 from gcmem.protocols import (
     ChatModel,
     ChunkLog,
@@ -67,6 +67,7 @@ __all__ = [
     "Turn",
     "VectorIndex",
     "__version__",
+    "reindex",
     "resolve",
     "temporal_dominance",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -41,7 +41,7 @@ class DocumentResolution(Generic[Document]):
 
 
 def resolve(
-    documents: Sequence[Document],
+    documents: Iterable[Document],
     *,
     query: str,
     oracle: ConflictOracle | None = None,
@@ -54,6 +54,9 @@ def resolve(
     metadata. Its time is looked up under `time_key`, else under the usual names (at, timestamp,
     created_at, date, …); one without a time is never removed: such pairs come back as undecided.
     """
+    if isinstance(documents, (str, bytes)):
+        raise InvalidInputError("documents is a list of documents, not one string")
+    documents = list(documents)
     items = tuple(
         Candidate(chunk=_as_chunk(document, n, time_key), relevance=1.0, origin="mtm")
         for n, document in enumerate(documents)
@@ -89,7 +92,11 @@ def _as_chunk(document: Any, number: int, time_key: str | None) -> Chunk:
             f"document {number} ({type(document).__name__}) has no text: expected a chunk, a "
             f"(text, time) pair, or one of {', '.join(TEXT_ATTRIBUTES)}"
         )
-    return Chunk(id=str(number), text=flatten(text), at=None if when is None else parse_time(when))
+    try:
+        at = None if when is None else parse_time(when)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"document {number}: {error}") from None
+    return Chunk(id=str(number), text=flatten(text), at=at)
 
 
 def _text_and_time(document: Any, time_key: str | None) -> tuple[Any, Any]:

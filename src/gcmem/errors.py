@@ -111,8 +111,9 @@ class EncoderMismatchError(StoreError):
 
     def __init__(self, *, stored: str, given: str, location: str) -> None:
         super().__init__(
-            f"{location} was built with encoder {stored!r}, but {given!r} is in use; "
-            f"open it with {stored!r}, or re-embed it: gcmem reindex --path {location}"
+            f"{location} was built with encoder {stored!r}, but {given!r} is in use; open it with "
+            f"{stored!r}, or re-embed it: gcmem.reindex({location!r}, encoder=...), or with the "
+            f"shipped encoder: gcmem reindex --path {location}"
         )
         self.stored = stored
         self.given = given

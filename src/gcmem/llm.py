@@ -123,11 +123,30 @@ class OpenAIChat:
 
 
 def _parse(content: str, schema: dict[str, Any]) -> dict[str, Any] | None:
-    """Returns the reply as an object with every required key, or None."""
+    """Returns the reply as an object that follows the schema, or None."""
     try:
         parsed = json.loads(content)
     except json.JSONDecodeError:
         return None
     if not isinstance(parsed, dict) or any(key not in parsed for key in schema["required"]):
         return None
+    properties = schema["properties"]
+    if not all(_fits(parsed[key], properties[key]) for key in schema["required"]):
+        return None
     return parsed
+
+
+def _fits(value: Any, schema: dict[str, Any]) -> bool:
+    """Checks the few schema words that gcmem uses: type, enum, items."""
+    kinds: dict[str, Any] = {
+        "string": str,
+        "array": list,
+        "boolean": bool,
+        "integer": int,
+        "number": (int, float),
+    }
+    if not isinstance(value, kinds[schema["type"]]):
+        return False
+    if "enum" in schema and value not in schema["enum"]:
+        return False
+    return schema["type"] != "array" or all(_fits(item, schema["items"]) for item in value)

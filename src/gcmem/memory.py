@@ -6,6 +6,7 @@ import functools
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +16,7 @@ from gcmem.answer import LocalReader
 from gcmem.config import Settings
 from gcmem.defaults import default_encoder, default_oracle
 from gcmem.dominance import standard, temporal_dominance, timestamp_rerank
+from gcmem.encode import CachedEncoder
 from gcmem.errors import (
     ChunkNotFoundError,
     EncoderMismatchError,
@@ -29,6 +31,7 @@ from gcmem.store import open_embedded
 from gcmem.types import (
     Answer,
     AnswerPath,
+    Candidate,
     CandidateSet,
     Chunk,
     ChunkFilter,
@@ -41,14 +44,16 @@ from gcmem.types import (
     SearchResult,
     Timings,
     check_choice,
+    is_storable,
+    utc,
 )
 
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
 
-DEFAULT_PATH = Path.home() / ".gcmem" / "memory.db"
-MAX_K = 10_000
+DEFAULT_PATH = Path("~/.gcmem/memory.db")
+MAX_K = 1000
 SCALARS = (str, int, float, bool, type(None))
 
 
@@ -91,13 +96,15 @@ class Memory:
         if path is not None and store is not None:
             raise InvalidInputError("pass either path or store, not both")
         self.settings = settings or Settings()
-        self.encoder = encoder or default_encoder()
+        self.encoder = default_encoder() if encoder is None else CachedEncoder.around(encoder)
         self.oracle = oracle or default_oracle(self.encoder)
         self.reader = reader or LocalReader(self.encoder)
         self._expander = expander or KeywordExpander()
         self._clock = clock
         self.store = store or open_embedded(
-            path or DEFAULT_PATH, encoder=self.encoder, stm_size=self.settings.stm_size
+            DEFAULT_PATH if path is None else path,
+            encoder=self.encoder,
+            stm_size=self.settings.stm_size,
         )
         stored = self.store.log.encoder_id
         if stored is not None and stored != self.encoder.id:
@@ -142,13 +149,15 @@ class Memory:
         chunks = chunks_of(
             turns,
             scope=scope,
-            now=self._clock(),
+            now=utc(self._clock(), name="clock()"),
             settings=self.settings,
             count_tokens=self.encoder.count_tokens,
         )
         if not chunks:
             return ()
         vectors = self.encoder.encode([chunk.text for chunk in chunks])
+        recorded_at = self._clock()  # after encoding: nobody can have known it before
+        chunks = tuple(replace(chunk, recorded_at=recorded_at) for chunk in chunks)
         stored = self.store.log.append(chunks, vectors, encoder_id=self.encoder.id)
         self.store.buffer.push(stored)
         return stored
@@ -175,7 +184,10 @@ class Memory:
         check_choice(mode, name="mode", allowed=get_args(Mode))
         where = self._filter(user_id, agent_id, run_id, as_of, known_at, filters)
         stopwatch = _Stopwatch()
-        candidates = self._candidates(query, k=k, where=where, options=options, watch=stopwatch)
+        candidates = self._candidates(
+            query, k=k, overfetch=self.settings.overfetch, where=where, options=options,
+            watch=stopwatch,
+        )  # fmt: skip
         resolution = self._resolve(candidates, watch=stopwatch)
         return SearchResult(
             query=candidates.query,
@@ -185,6 +197,7 @@ class Memory:
             kept=resolution.kept[:k],
             shadows=resolution.shadows,
             undecided=resolution.undecided,
+            ranked=_present(candidates, resolution, mode)[:k],
             timings=Timings(**stopwatch.spent_ms),
         )
 
@@ -208,7 +221,6 @@ class Memory:
         `path` is what the reader sees: everything ("standard"), everything newest first
         ("timestamp"), or what is still true ("gcmem").
         """
-        check_choice(path, name="path", allowed=get_args(AnswerPath))
         return self.ask_paths(
             question, user_id=user_id, agent_id=agent_id, run_id=run_id, options=options, k=k,
             as_of=as_of, known_at=known_at, filters=filters, paths=(path,), mode=mode,
@@ -229,17 +241,26 @@ class Memory:
         paths: Sequence[AnswerPath] = get_args(AnswerPath),
         mode: PromptMode = "allow-unclear",
     ) -> tuple[Answer, ...]:
-        """Answers by several paths over one frozen candidate set, for comparison."""
+        """Answers by several paths over one frozen candidate set, for comparison.
+
+        Every path reads the same set: the k most similar chunks and the recency buffer.
+        """
         check_choice(mode, name="mode", allowed=get_args(PromptMode))
+        if isinstance(paths, str) or len(set(paths)) != len(paths):
+            raise InvalidInputError(f"paths={paths!r}: pass a list of different paths")
+        for path in paths:
+            check_choice(path, name="path", allowed=get_args(AnswerPath))
         where = self._filter(user_id, agent_id, run_id, as_of, known_at, filters)
         watch = _Stopwatch()
-        candidates = self._candidates(question, k=k, where=where, options=options, watch=watch)
-        resolutions: dict[AnswerPath, Resolution] = {
-            path: self._resolve(candidates, watch=watch)
-            if path == "gcmem"
-            else (standard if path == "standard" else timestamp_rerank)(candidates)
-            for path in paths
+        candidates = self._candidates(
+            question, k=k, overfetch=1, where=where, options=options, watch=watch
+        )
+        resolvers: dict[AnswerPath, Callable[[], Resolution]] = {
+            "standard": lambda: standard(candidates),
+            "timestamp": lambda: timestamp_rerank(candidates),
+            "gcmem": lambda: self._resolve(candidates, watch=watch),
         }
+        resolutions = [resolvers[path]() for path in paths]
         prompts = [
             Prompt(
                 question=candidates.query,
@@ -248,18 +269,20 @@ class Memory:
                 mode=mode,
                 as_of=candidates.as_of,
             )
-            for resolution in resolutions.values()
+            for resolution in resolutions
         ]
-        readings = self.reader.read(prompts)
+        with watch.timing("read_ms"):
+            readings = self.reader.read(prompts)
         return tuple(
             Answer(
                 text=reading.text,
                 choice=reading.choice,
                 path=path,
                 resolution=resolution,
+                timings=Timings(**watch.spent_ms),
                 tokens=reading.tokens,
             )
-            for (path, resolution), reading in zip(resolutions.items(), readings, strict=True)
+            for path, resolution, reading in zip(paths, resolutions, readings, strict=True)
         )
 
     def get(
@@ -272,7 +295,8 @@ class Memory:
     ) -> Chunk:
         """Returns one chunk; one that is not in the given scope does not exist for the caller."""
         scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
-        chunk = self.store.log.get([chunk_id]).get(chunk_id)
+        known = isinstance(chunk_id, str) and is_storable(chunk_id)
+        chunk = self.store.log.get([chunk_id]).get(chunk_id) if known else None
         if chunk is None or not scope.covers(chunk.scope):
             raise ChunkNotFoundError(chunk_id)
         return chunk
@@ -346,13 +370,9 @@ class Memory:
             matching = {chunk.id for chunk in self.store.log.scan(where)}
             wanted = matching if ids is None else matching & set(ids)
         else:
-            found = self.store.log.get(list(ids))
+            found = self.store.log.get([i for i in ids if isinstance(i, str) and is_storable(i)])
             wanted = {i for i, chunk in found.items() if scope.covers(chunk.scope)}
         return self.store.log.delete(sorted(wanted))
-
-    def reindex(self, *, progress: Progress | None = None) -> int:
-        """Embeds every chunk anew with this memory's encoder and returns how many."""
-        return reindex(self.store, self.encoder, progress=progress)
 
     aadd = in_thread(add)
     asearch = in_thread(search)
@@ -367,6 +387,8 @@ class Memory:
         known_at: datetime | None,
         filters: Mapping[str, Any] | None,
     ) -> ChunkFilter:
+        if filters is not None and not isinstance(filters, Mapping):
+            raise InvalidFilterError(f"filters={filters!r}: pass a mapping of metadata values")
         return ChunkFilter(
             scope=Scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
             as_of=as_of,
@@ -379,13 +401,18 @@ class Memory:
         query: str,
         *,
         k: int,
+        overfetch: int,
         where: ChunkFilter,
         options: Sequence[str],
         watch: _Stopwatch,
     ) -> CandidateSet:
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
             raise InvalidInputError(f"k={k!r}: pass a whole number from 1 to {MAX_K}")
-        if isinstance(options, str) or not all(isinstance(o, str) and o.strip() for o in options):
+        if (
+            not isinstance(options, Sequence)
+            or isinstance(options, str)
+            or not all(isinstance(o, str) and o.strip() and is_storable(o) for o in options)
+        ):
             raise InvalidInputError(f"options={options!r}: pass a list of non-empty strings")
         query = check_text(query).strip()
         with watch.timing("encode_ms"):
@@ -395,7 +422,7 @@ class Memory:
                 self.store,
                 query=query,
                 queries=vectors,
-                k=k * self.settings.overfetch,
+                k=k * overfetch,
                 where=where,
                 options=options,
                 use_stm=self.settings.stm_size > 0,
@@ -422,19 +449,34 @@ class _Stopwatch:
         self.spent_ms[stage] = self.spent_ms.get(stage, 0.0) + spent
 
 
-def reindex(store: Store, encoder: Encoder, *, progress: Progress | None = None) -> int:
-    """Embeds a whole store anew, also one that was built with another encoder."""
-    count = store.log.reindex(encoder, progress=progress)
-    store.index.rebuild()
-    store.buffer.rebuild()
-    return count
+def _present(candidates: CandidateSet, resolution: Resolution, mode: Mode) -> tuple[Candidate, ...]:
+    """Orders the candidates as a mode shows them."""
+    if mode == "annotate":
+        return candidates.items
+    shadowed = tuple(shadow.candidate for shadow in resolution.shadows)
+    return resolution.kept + (shadowed if mode == "demote" else ())
+
+
+def reindex(
+    path: Path | str, *, encoder: Encoder | None = None, progress: Progress | None = None
+) -> int:
+    """Embeds a whole embedded store anew with `encoder`, whatever it was built with.
+
+    Returns the number of chunks. Stopped half way, the old vectors still serve, and the next call
+    goes on where it stopped.
+    """
+    store = open_embedded(path, encoder=encoder or default_encoder(), stm_size=0)
+    try:
+        return store.log.reindex(encoder or default_encoder(), progress=progress)
+    finally:
+        store.log.close()
 
 
 def _condition(key: Any, value: Any) -> tuple[str, Scalar | tuple[Scalar, ...]]:
-    if not isinstance(key, str) or not key or '"' in key or "\\" in key:
+    if not isinstance(key, str) or not key or not is_storable(key) or '"' in key or "\\" in key:
         raise InvalidFilterError(f"filter key {key!r}: pass a metadata key without quotes")
     members = tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else (value,)
-    if not members or not all(type(member) in SCALARS for member in members):
+    if not members or not all(_is_scalar(member) for member in members):
         raise InvalidFilterError(
             f"filter {key}={value!r}: pass a string, number, boolean or None, "
             "or a list of them to match any"
@@ -442,6 +484,14 @@ def _condition(key: Any, value: Any) -> tuple[str, Scalar | tuple[Scalar, ...]]:
     return key, members
 
 
+def _is_scalar(value: Any) -> bool:
+    if isinstance(value, str):
+        return is_storable(value)
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return False
+    return type(value) in SCALARS and value == value  # NaN equals nothing, not even itself
+
+
 def _check_limit(limit: int | None) -> None:
-    if limit is not None and limit < 0:
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
         raise InvalidInputError(f"limit={limit}: pass a whole number from 0, or None for all")

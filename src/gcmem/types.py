@@ -20,11 +20,16 @@ MAX_SCOPE_ID_CHARS = 256
 
 def utc(at: datetime, *, name: str) -> datetime:
     """Returns `at` in UTC; a naive datetime is an error that names the argument."""
+    if not isinstance(at, datetime):
+        raise InvalidInputError(f"{name}={at!r}: pass an aware datetime, not {type(at).__name__}")
     if at.tzinfo is UTC:
         return at
     if at.tzinfo is None or at.utcoffset() is None:
         raise NaiveTimeError(name, at)
-    return at.astimezone(UTC)
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInputError(f"{name}={at!r} is out of range in UTC") from None
 
 
 class FrozenDict(dict[str, Any]):
@@ -240,17 +245,6 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The answer of one path over the frozen candidate set."""
-
-    text: str
-    choice: str | None
-    path: AnswerPath
-    resolution: Resolution
-    tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
     """Milliseconds spent in each stage of one call."""
 
@@ -258,16 +252,35 @@ class Timings:
     retrieve_ms: float = 0.0
     conflict_ms: float = 0.0
     dominance_ms: float = 0.0
+    read_ms: float = 0.0
 
     @property
     def total_ms(self) -> float:
         """The sum of all stages."""
-        return self.encode_ms + self.retrieve_ms + self.conflict_ms + self.dominance_ms
+        return (
+            self.encode_ms + self.retrieve_ms + self.conflict_ms + self.dominance_ms + self.read_ms
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer of one path over the frozen candidate set; timings are those of the whole call."""
+
+    text: str
+    choice: str | None
+    path: AnswerPath
+    resolution: Resolution
+    timings: Timings
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """What a search found: `kept` is live, `shadows` went and say why; iterates by `mode`."""
+    """What a search found: `kept` is live, `shadows` went and say why.
+
+    Iterates over `ranked`: at most k candidates as the mode presents them, which is kept alone
+    ("drop"), kept before shadowed ("demote"), or both in the order of relevance ("annotate").
+    """
 
     query: str
     as_of: datetime | None
@@ -276,17 +289,8 @@ class SearchResult:
     kept: tuple[Candidate, ...]
     shadows: tuple[Shadow, ...]
     undecided: tuple[Conflict, ...]
+    ranked: tuple[Candidate, ...]
     timings: Timings
-
-    @property
-    def ranked(self) -> tuple[Candidate, ...]:
-        """The candidates as the mode presents them: kept alone, kept first, or all as retrieved."""
-        if self.mode == "drop":
-            return self.kept
-        shadowed = tuple(shadow.candidate for shadow in self.shadows)
-        if self.mode == "demote":
-            return self.kept + shadowed
-        return tuple(sorted(self.kept + shadowed, key=lambda item: -item.relevance))
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self.ranked)

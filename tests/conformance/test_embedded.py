@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gcmem.protocols import Encoder, Store
 from gcmem.store import open_embedded
-from gcmem.testing import StoreSuite
+from gcmem.testing.store_suite import StoreSuite
 
 
 class TestEmbeddedFile(StoreSuite):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -19,9 +20,10 @@ from gcmem.cli.options import (
     pairs,
     when,
 )  # fmt: skip
-from gcmem.cli.output import console, print_json
+from gcmem.cli.output import console, print_json, progress_bar
+from gcmem.config import Settings
 from gcmem.errors import InvalidInputError
-from gcmem.ingest import Message, read_session_file
+from gcmem.ingest import Message, as_turns, check_limits, read_session_file
 from gcmem.types import Chunk
 
 BATCH = 256
@@ -60,26 +62,21 @@ def add(
     messages: list[Message] = list(text or ())
     if file is not None:
         messages.extend(read_session_file(file, tz=_zone(tz)))
+    # Everything is checked before anything is stored: a bad line must not leave half a file.
+    turns = as_turns(
+        messages, at=when(at), speaker=speaker, session=session, metadata=pairs(metadata)
+    )
+    check_limits(turns, now=datetime.now(UTC), settings=Settings())
     chunks: list[Chunk] = []
-    with open_memory(path) as memory:
-        for start in range(0, len(messages), BATCH):
-            chunks += memory.add(
-                messages[start : start + BATCH],
-                user_id=user,
-                agent_id=agent,
-                run_id=run,
-                at=when(at),
-                speaker=speaker,
-                session=session,
-                metadata=pairs(metadata),
-            )
-            if len(messages) > BATCH:
-                console.file.flush()
-                typer.echo(f"{min(start + BATCH, len(messages))}/{len(messages)} turns", err=True)
+    with open_memory(path) as memory, progress_bar("remembering") as advance:
+        for start in range(0, len(turns), BATCH):
+            batch = turns[start : start + BATCH]
+            chunks += memory.add(batch, user_id=user, agent_id=agent, run_id=run)
+            advance(start + len(batch), len(turns))
     if as_json:
         print_json(chunks)
     else:
-        console.print(f"Remembered {len(chunks)} chunks of {len(messages)} turns in {path}.")
+        console.print(f"Remembered {len(chunks)} chunks of {len(turns)} turns in {path}.")
 
 
 def _zone(name: str | None) -> ZoneInfo | None:

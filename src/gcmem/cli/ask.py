@@ -12,7 +12,6 @@ from gcmem.cli.options import (
     AsJson,
     AsOf,
     Filters,
-    K,
     KnownAt,
     RunId,
     StorePath,
@@ -34,7 +33,9 @@ def ask(
     user: UserId = None,
     agent: AgentId = None,
     run: RunId = None,
-    k: K = 10,
+    k: Annotated[
+        int, typer.Option("-k", help="Chunks by similarity; the recency buffer's come on top.")
+    ] = 10,
     as_of: AsOf = None,
     known_at: KnownAt = None,
     filters: Filters = None,
@@ -44,7 +45,7 @@ def ask(
     mode: Annotated[str, typer.Option(help="forced-choice, or allow-unclear.")] = "allow-unclear",
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question from memory, without a language model unless one is configured."""
+    """Answer a question from memory, without a language model: by voting, or by quoting."""
     every = get_args(AnswerPath)
     check_choice(by, name="--by", allowed=(*every, "all"))
     with open_existing(path) as memory:

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from gcmem.cli.options import AsJson
 from gcmem.cli.output import console, print_json, shadow_table
+from gcmem.errors import InvalidInputError
 from gcmem.ingest import read_session_file
 from gcmem.memory import Memory
 from gcmem.types import Answer
@@ -60,6 +61,10 @@ def demo(
     """Ingest a conversation whose facts change, ask, and compare three ways to answer."""
     turns = read_session_file(SESSION)
     with Memory(path) as memory:
+        if memory.get_all(user_id=USER, limit=1):
+            raise InvalidInputError(
+                f"{path} holds the demo's conversation already; pass a new path"
+            )
         chunks = memory.add(turns, user_id=USER)
         answers = {
             question: memory.ask_paths(

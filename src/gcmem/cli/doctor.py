@@ -80,6 +80,7 @@ def _store(path: Path, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
         damage = log.check()
         if damage is not None:
             problems.append(f"{path} is damaged: {damage}")
+            return {"path": str(path), "exists": True}
         if log.encoder_id not in (None, encoder.id):
             problems.append(
                 f"{path} was built with encoder {log.encoder_id}; run: gcmem reindex --path {path}"

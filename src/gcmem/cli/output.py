@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NoReturn
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -26,6 +28,15 @@ def fail(error: GCMemError, *, as_json: bool) -> NoReturn:
     else:
         print(f"gcmem: {error}", file=sys.stderr)
     raise SystemExit(1)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows a bar on stderr while the work lasts; yields what to call with (done, total)."""
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def print_json(value: Any) -> None:
@@ -74,6 +85,21 @@ def kept_table(kept: Iterable[Candidate], *, title: str = "Still true") -> Table
         table.add_row(
             f"{item.relevance:.2f}", item.origin, time_of(item.chunk), Text(item.chunk.text)
         )
+    return table
+
+
+def ranked_table(result: SearchResult) -> Table:
+    """Returns the candidates as the mode ranks them, each shadow with its witness."""
+    table = Table(title="Ranked", title_justify="left", title_style="bold")
+    table.add_column("relevance", justify="right")
+    table.add_column("time (UTC)", no_wrap=True)
+    table.add_column("text", overflow="fold")
+    table.add_column("contradicted by", overflow="fold")
+    for item in result:
+        shadow = result.shadow_of(item.chunk.id)
+        because = "" if shadow is None else shadow.witness.chunk.text
+        text = Text(item.chunk.text, style="" if shadow is None else "strike")
+        table.add_row(f"{item.relevance:.2f}", time_of(item.chunk), text, Text(because))
     return table
 
 

@@ -21,7 +21,7 @@ from gcmem.cli.options import (
     pairs,
     when,
 )  # fmt: skip
-from gcmem.cli.output import console, print_json, print_resolution
+from gcmem.cli.output import console, print_json, print_resolution, ranked_table
 from gcmem.types import Mode
 
 
@@ -54,7 +54,10 @@ def search(
     if as_json:
         print_json(result)
         return
-    print_resolution(result)
+    if mode == "drop":
+        print_resolution(result)
+    else:
+        console.print(ranked_table(result))
     timings = result.timings
     console.print(
         f"{len(result.candidates)} candidates; encode {timings.encode_ms:.1f} ms, retrieve "

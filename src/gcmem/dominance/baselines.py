@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from gcmem.errors import InvalidInputError
 from gcmem.types import Candidate, CandidateSet, Chunk, Conflict, Resolution
 
 OLDEST = datetime.min.replace(tzinfo=UTC)
@@ -28,17 +29,19 @@ def standard(candidates: CandidateSet, conflicts: Iterable[Conflict] = ()) -> Re
 
 def timestamp_rerank(candidates: CandidateSet, conflicts: Iterable[Conflict] = ()) -> Resolution:
     """Timestamp re-ranking: everything, newest first."""
-    return _ranked(candidates, lambda item: (*_age_key(item.chunk),))
+    return _ranked(candidates, lambda item: _age_key(item.chunk))
 
 
 def time_decay(*, half_life: timedelta) -> Resolver:
     """Relevance halves with every `half_life` of age, counted from `as_of` or the newest chunk."""
+    if half_life <= timedelta(0):
+        raise InvalidInputError(f"half_life={half_life}: pass a positive duration")
 
     def resolve(candidates: CandidateSet, conflicts: Iterable[Conflict] = ()) -> Resolution:
         now = _now(candidates)
         return _ranked(
             candidates,
-            lambda item: (item.relevance * 0.5 ** (_age(item.chunk, now) / half_life),),
+            lambda item: (max(item.relevance, 0.0) * 0.5 ** (_age(item.chunk, now) / half_life),),
         )
 
     return resolve
@@ -80,9 +83,7 @@ def multi_factor(weights: MultiFactor, *, usage: Mapping[str, int] | None = None
     return resolve
 
 
-def _ranked(
-    candidates: CandidateSet, key: Callable[[Candidate], tuple[float | datetime | str, ...]]
-) -> Resolution:
+def _ranked(candidates: CandidateSet, key: Callable[[Candidate], tuple[object, ...]]) -> Resolution:
     # Ties go to the newer chunk, whatever the order of the input.
     kept = sorted(candidates, key=lambda item: (key(item), _age_key(item.chunk)), reverse=True)
     return Resolution(kept=tuple(kept), shadows=(), undecided=())

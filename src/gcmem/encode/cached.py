@@ -22,8 +22,15 @@ class CachedEncoder:
         self.id = encoder.id
         self.dimensions = encoder.dimensions
 
+    @classmethod
+    def around(cls, encoder: Encoder) -> CachedEncoder:
+        """Returns the encoder itself where it is cached already."""
+        return encoder if isinstance(encoder, cls) else cls(encoder)
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Returns one unit vector a text, encoding only those not seen lately."""
+        if not texts:
+            return np.empty((0, self.dimensions), dtype=np.float32)
         with self._lock:
             known = {text: self._vectors[text] for text in texts if text in self._vectors}
         missing = [text for text in dict.fromkeys(texts) if text not in known]
@@ -35,8 +42,6 @@ class CachedEncoder:
                 self._vectors.move_to_end(text)
             while len(self._vectors) > self._capacity:
                 self._vectors.popitem(last=False)
-        if not texts:
-            return np.empty((0, self.dimensions), dtype=np.float32)
         return np.stack([known[text] for text in texts])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

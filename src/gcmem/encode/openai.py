@@ -32,6 +32,9 @@ class OpenAIEncoder:
             api_key=api_key, base_url=base_url, timeout_s=timeout_s, max_retries=max_retries
         )
         self._model = model
+        # Only these models can be asked for fewer dimensions than they have.
+        shortens = model.startswith("text-embedding-3")
+        self._shorten: dict[str, int] = {"dimensions": dimensions} if shortens else {}
         self.dimensions = dimensions
         self.id = f"openai:{model}:{dimensions}"
 
@@ -42,11 +45,11 @@ class OpenAIEncoder:
             batch = list(texts[start : start + BATCH])
             with translated_errors(self._client):
                 response = self._client.embeddings.create(
-                    model=self._model, input=batch, encoding_format="float"
+                    model=self._model, input=batch, encoding_format="float", **self._shorten
                 )
-            rows.extend(item.embedding for item in response.data)
-        vectors = np.array(rows, dtype=np.float32).reshape(len(texts), -1)
-        if len(texts) and vectors.shape[1] != self.dimensions:
+            rows.extend(item.embedding for item in sorted(response.data, key=lambda d: d.index))
+        vectors = np.array(rows, dtype=np.float32).reshape(len(texts), -1 if rows else 0)
+        if rows and vectors.shape[1] != self.dimensions:
             raise ModelResponseError(
                 f"{self._model} returned {vectors.shape[1]} dimensions, not {self.dimensions}; "
                 f"pass dimensions={vectors.shape[1]}"

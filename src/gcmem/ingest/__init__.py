@@ -1,7 +1,7 @@
 """Stage 1: turns become chunks."""
 
-from gcmem.ingest.chunks import chunks_of
+from gcmem.ingest.chunks import check_limits, chunks_of
 from gcmem.ingest.sessions import read_session_file
 from gcmem.ingest.turns import Message, as_turns, parse_time
 
-__all__ = ["Message", "as_turns", "chunks_of", "parse_time", "read_session_file"]
+__all__ = ["Message", "as_turns", "check_limits", "chunks_of", "parse_time", "read_session_file"]

@@ -12,6 +12,18 @@ from gcmem.ingest.segment import CountTokens, segment
 from gcmem.types import Chunk, Scope, Turn
 
 
+def check_limits(turns: Sequence[Turn], *, now: datetime, settings: Settings) -> None:
+    """Raises when a turn is too long, or lies too far in the future."""
+    for turn in turns:
+        if settings.max_future is not None and turn.at and turn.at - now > settings.max_future:
+            raise FutureTimeError(turn.at, now=now, allowed=settings.max_future)
+        if len(turn.text) > settings.max_text_chars:
+            raise InvalidTextError(
+                f"text has {len(turn.text)} characters, at most {settings.max_text_chars} are "
+                "allowed; split it, or raise Settings.max_text_chars"
+            )
+
+
 def chunks_of(
     turns: Sequence[Turn],
     *,
@@ -21,22 +33,15 @@ def chunks_of(
     count_tokens: CountTokens,
 ) -> tuple[Chunk, ...]:
     """Returns the chunks of all turns in order; a turn without a time happened `now`."""
+    check_limits(turns, now=now, settings=settings)
     chunks = []
     for turn in turns:
-        at = turn.at or now
-        if settings.max_future is not None and at - now > settings.max_future:
-            raise FutureTimeError(at, now=now, allowed=settings.max_future)
-        if len(turn.text) > settings.max_text_chars:
-            raise InvalidTextError(
-                f"text has {len(turn.text)} characters, at most {settings.max_text_chars} are "
-                "allowed; split it, or raise Settings.max_text_chars"
-            )
         for piece in segment(turn.text, budget=settings.chunk_tokens, count_tokens=count_tokens):
             chunks.append(
                 Chunk(
                     id=str(uuid.uuid4()),
                     text=piece,
-                    at=at,
+                    at=turn.at or now,
                     recorded_at=now,
                     scope=scope,
                     speaker=turn.speaker,

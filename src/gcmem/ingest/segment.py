@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[\"'”’)\]]*\s+|\n+")
+SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'”’)\]])\s+|(?<=[。！？])|\n+")
 CHARS_PER_TOKEN = 8
 """No chunk is longer than budget * this: a huge unbroken word may count as one token."""
 

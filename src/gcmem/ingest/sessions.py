@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gcmem.errors import InvalidInputError, SessionFormatError
-from gcmem.ingest.turns import first, flatten, turn_from_dict
+from gcmem.ingest.turns import first, flatten, is_textless, turn_from_dict
 from gcmem.types import Turn
 
 LIST_KEYS = ("messages", "conversations", "chat_messages", "turns", "events")
@@ -59,7 +59,7 @@ def _documents(path: Path, text: str) -> Iterator[tuple[str, Any]]:
         return
     except json.JSONDecodeError as error:
         whole_file_error = error
-    lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     for number, line in lines:
         try:
             document = json.loads(line)
@@ -84,7 +84,7 @@ def _turns(document: Any, *, session: str | None, tz: tzinfo | None) -> Iterator
     ) is not None:
         name = first(document, CONVERSATION_ID_KEYS)
         yield from _turns(document[key], session=session if name is None else str(name), tz=tz)
-    else:
+    elif not is_textless(document):
         turn = turn_from_dict(document, tz=tz)
         if turn.text.strip():
             yield Turn(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from gcmem.errors import InvalidInputError, InvalidTextError
-from gcmem.types import Turn, is_storable
+from gcmem.types import Turn, is_storable, utc
 
 Message = str | Turn | Mapping[str, Any]
 
@@ -18,6 +19,8 @@ TIME_KEYS = ("at", "timestamp", "created_at", "create_time", "time", "date", "ts
 SPEAKER_KEYS = ("speaker", "role", "from", "sender", "author", "user", "name")
 SESSION_KEYS = ("session", "session_id", "conversation_id", "thread_id", "thread_ts")
 
+EPOCH_TEXT = re.compile(r"-?\d{9,}(\.\d+)?")
+"""Shorter numbers in a string are dates such as 20250101, or mistakes."""
 MILLISECONDS_FROM = 100_000_000_000
 """Epoch numbers above this are milliseconds: as seconds they would lie after the year 5138."""
 
@@ -37,21 +40,25 @@ def as_turns(
     """
     single = isinstance(messages, (str, Turn, Mapping))
     items: Sequence[Any] = [messages] if single else messages  # type: ignore[assignment]
-    if not isinstance(items, Sequence):
+    if not isinstance(items, Sequence) or isinstance(items, (bytes, bytearray)):
         raise InvalidInputError(
             f"can't add a {type(messages).__name__}: pass a string, a Turn, "
             "a {'role', 'content'} dict, or a list of them"
         )
     turns = []
     for item in items:
+        if not single and isinstance(item, Mapping) and is_textless(item):
+            continue
         turn = _as_turn(item, tz=tz)
         turns.append(
             Turn(
                 text=check_text(turn.text),
                 at=turn.at or at,
-                speaker=turn.speaker if turn.speaker != "user" else speaker or "user",
-                session=turn.session or session,
-                metadata=check_metadata({**(metadata or {}), **turn.metadata}),
+                speaker=check_name(
+                    turn.speaker if turn.speaker != "user" else speaker or "user", name="speaker"
+                ),
+                session=check_name(turn.session or session, name="session"),
+                metadata=check_metadata({**check_metadata(metadata or {}), **turn.metadata}),
             )
         )
     return tuple(turns)
@@ -73,6 +80,8 @@ def _as_turn(item: Any, *, tz: tzinfo | None) -> Turn:
 def turn_from_dict(message: Mapping[str, Any], *, tz: tzinfo | None = None) -> Turn:
     """Reads one chat-API message: its text, and its time, speaker, session where it has them."""
     content = first(message, TEXT_KEYS)
+    if content is None and any(message.get(key) == "" for key in TEXT_KEYS):
+        content = ""
     if content is None:
         raise InvalidInputError(
             f"no text in {describe(message)}: one of the keys {', '.join(TEXT_KEYS)} must hold it"
@@ -85,8 +94,16 @@ def turn_from_dict(message: Mapping[str, Any], *, tz: tzinfo | None = None) -> T
         at=None if when is None else parse_time(when, tz=tz),
         speaker="user" if speaker is None else _speaker(speaker),
         session=None if session is None else str(session),
-        metadata=message.get("metadata") or {},
+        metadata=check_metadata(message.get("metadata") or {}),
     )
+
+
+def is_textless(message: Mapping[str, Any]) -> bool:
+    """Tells whether a chat-API message has a content, but no text in it: tool calls, pictures."""
+    content = first(message, TEXT_KEYS)
+    if content is None:
+        return any(key in message and message[key] is None for key in TEXT_KEYS)
+    return not isinstance(content, str) and not flatten(content).strip()
 
 
 def _speaker(value: Any) -> str:
@@ -97,8 +114,8 @@ def _speaker(value: Any) -> str:
 
 
 def first(message: Mapping[str, Any], keys: Sequence[str]) -> Any:
-    """Returns the value of the first key that the message has and that is not None."""
-    return next((message[key] for key in keys if message.get(key) is not None), None)
+    """Returns the value of the first key that the message has and that is not empty."""
+    return next((message[key] for key in keys if message.get(key) not in (None, "", [])), None)
 
 
 def flatten(content: Any) -> str:
@@ -125,22 +142,21 @@ def parse_time(value: Any, *, tz: tzinfo | None = None) -> datetime:
         moment = value
     elif isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise InvalidInputError(f"can't read a time from {value!r}: pass an aware datetime")
+    elif isinstance(value, str) and not EPOCH_TEXT.fullmatch(value.strip()):
+        moment = _parse_iso(value)
     else:
-        moment = _parse_epoch(value) or _parse_iso(str(value))
+        moment = _parse_epoch(value)
     if moment.tzinfo is None and tz is not None:
         moment = moment.replace(tzinfo=tz)
     if moment.tzinfo is None:
         raise InvalidInputError(
             f"the time {value!r} has no timezone: add an offset such as +00:00 or Z"
         )
-    return moment.astimezone(UTC)
+    return utc(moment, name="time")
 
 
-def _parse_epoch(value: str | int | float) -> datetime | None:
-    try:
-        number = float(value)
-    except ValueError:
-        return None
+def _parse_epoch(value: str | int | float) -> datetime:
+    number = float(value)
     if not math.isfinite(number):
         raise InvalidInputError(f"can't read a time from {value!r}")
     seconds = number / 1000 if abs(number) >= MILLISECONDS_FROM else number
@@ -173,12 +189,21 @@ def check_text(text: Any) -> str:
     return text
 
 
-def check_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def check_name(value: Any, *, name: str) -> Any:
+    """Returns a speaker or session when it is None or a usable string; otherwise raises."""
+    if value is None or (isinstance(value, str) and value.strip() and is_storable(value)):
+        return value
+    raise InvalidInputError(f"{name}={value!r}: pass a non-empty string")
+
+
+def check_metadata(metadata: Any) -> dict[str, Any]:
     """Returns the metadata when it survives a round trip through JSON; otherwise raises."""
+    if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
+        raise InvalidInputError("metadata must be a mapping whose keys are strings")
     try:
         encoded = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
         encoded.encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"metadata must be plain JSON: {error}") from None
     decoded: dict[str, Any] = json.loads(encoded)
     return decoded

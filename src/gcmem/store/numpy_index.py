@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gcmem.errors import EncoderMismatchError
 from gcmem.protocols import Vectors
-from gcmem.store.sqlite import LogState, SQLiteLog, VectorRow, to_micros
+from gcmem.store.sqlite import LogState, SQLiteLog, VectorRow, make_scope, to_micros
 from gcmem.types import ChunkFilter, Scope
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 GATHER_BELOW = 0.3
 """Below this share of matching rows, copying them out is cheaper than scoring all rows."""
-RESCORE_MARGIN = 32
+ROUNDING = 1e-5
+"""How far the matrix product may be off: whatever is this close to the k-th is scored again."""
 
 
 class _Rows:
@@ -49,8 +50,7 @@ class _Rows:
         for row in rows:
             if row.scope not in self.scope_numbers:
                 self.scope_numbers[row.scope] = len(self.scopes)
-                user_id, agent_id, run_id = row.scope
-                self.scopes.append(Scope(user_id=user_id, agent_id=agent_id, run_id=run_id))
+                self.scopes.append(make_scope(*row.scope))
         self.columns[:, self.size : end] = np.array(
             [(r.seq, self.scope_numbers[r.scope], r.at, r.recorded_at) for r in rows]
         ).T
@@ -58,10 +58,30 @@ class _Rows:
         self.ids.extend(row.id for row in rows)
         self.size = end
 
+    def view(self) -> _View:
+        """Returns what is there now; arrays are replaced, not resized, when they grow."""
+        return _View(
+            ids=self.ids,
+            scopes=list(self.scopes),
+            row_of=self.row_of,
+            vectors=self.vectors[: self.size],
+            columns=self.columns[:, : self.size].copy(),
+        )
+
     def erase(self, seqs: list[int]) -> None:
         for row in np.nonzero(np.isin(self.columns[0, : self.size], seqs))[0]:
             self.columns[0, row] = 0
             self.row_of.pop(self.ids[row], None)
+
+
+class _View(NamedTuple):
+    """The rows as they were at one moment: others may append behind it meanwhile."""
+
+    ids: list[str]
+    scopes: list[Scope]
+    row_of: dict[str, int]
+    vectors: Vectors
+    columns: Ints
 
 
 class NumpyIndex:
@@ -84,24 +104,30 @@ class NumpyIndex:
         with self._lock:
             self._reset()
 
-    def _sync(self, scope: Scope) -> _Rows:
+    def _sync(self, scope: Scope) -> _View:
         """Brings the rows of `scope` up to date with the log, also with other processes' writes."""
         with self._lock:
-            state = self._log.state()
-            if state.generation != self._state.generation:
-                self._check_encoder()
+            while True:
+                state = self._log.state()
+                self._advance(scope, state)
+                # A store that was re-embedded meanwhile has given us rows of two encoders.
+                if self._log.state().generation == state.generation:
+                    return self._rows.view()
                 self._reset()
-            if state.last_tombstone != self._state.last_tombstone:
-                self._rows.erase(self._log.erased_since(self._state.last_tombstone))
-            if state.last_seq > self._state.last_seq:
-                for loaded in self._loaded:
-                    self._add(self._log.vector_rows(loaded, after_seq=self._state.last_seq), state)
-            self._state = state
-            if not any(loaded.covers(scope) for loaded in self._loaded):
-                self._add(self._log.vector_rows(scope), state)
-                self._loaded = [done for done in self._loaded if not scope.covers(done)]
-                self._loaded.append(scope)
-            return self._rows
+
+    def _advance(self, scope: Scope, state: LogState) -> None:
+        if state.generation != self._state.generation:
+            self._check_encoder()
+            self._reset()
+        if state.last_tombstone != self._state.last_tombstone:
+            self._rows.erase(self._log.erased_since(self._state.last_tombstone))
+        if state.last_seq > self._state.last_seq and self._loaded:
+            self._add(self._log.vector_rows(Scope(), after_seq=self._state.last_seq), state)
+        self._state = state
+        if not any(loaded.covers(scope) for loaded in self._loaded):
+            self._loaded = [done for done in self._loaded if not scope.covers(done)]
+            self._loaded.append(scope)
+            self._add(self._log.vector_rows(scope), state)
 
     def _check_encoder(self) -> None:
         """Another process may have re-embedded the store with an encoder that is not ours."""
@@ -112,37 +138,44 @@ class NumpyIndex:
             )
 
     def _add(self, rows: list[VectorRow], state: LogState) -> None:
-        """Rows newer than `state` are left for the next sync; loaded scopes may overlap."""
+        """Rows newer than `state` are left for the next sync, rows of other scopes for never."""
         known = self._rows.row_of
-        self._rows.extend([r for r in rows if r.seq <= state.last_seq and r.id not in known])
+        wanted = {
+            key: any(loaded.covers(make_scope(*key)) for loaded in self._loaded)
+            for key in {row.scope for row in rows}
+        }
+        self._rows.extend(
+            [r for r in rows if r.seq <= state.last_seq and wanted[r.scope] and r.id not in known]
+        )
 
     def search(
         self, queries: Vectors, *, k: int, where: ChunkFilter
     ) -> list[list[tuple[str, float]]]:
         """Returns, for each query, the k most similar chunks; equal scores newest first."""
         rows = self._sync(where.scope)
-        vectors, seqs, size = rows.vectors, rows.columns[0], rows.size
+        vectors, seqs = rows.vectors, rows.columns[0]
         matching = self._matching(rows, where)
         if matching.size == 0 or k == 0:
             return [[] for _ in queries]
-        if matching.size < GATHER_BELOW * size:
+        if matching.size < GATHER_BELOW * len(vectors):
             scores = queries @ vectors[matching].T
         else:
-            scores = queries @ vectors[:size].T
-            scores = scores if matching.size == size else scores[:, matching]
+            scores = queries @ vectors.T
+            scores = scores if matching.size == len(vectors) else scores[:, matching]
         results = []
+        wanted = min(k, matching.size)
         for query, row_scores in zip(queries, scores, strict=True):
-            wanted = min(k + RESCORE_MARGIN, matching.size)
-            best = matching[np.argpartition(-row_scores, wanted - 1)[:wanted]]
+            least = np.partition(row_scores, -wanted)[-wanted] - ROUNDING
+            best = matching[row_scores >= least]
             # Summed again row by row: a matrix product may round equal vectors differently.
             exact = (vectors[best] * query).sum(axis=1)
             order = np.lexsort((-seqs[best], -exact))[:k]
             results.append([(rows.ids[best[i]], float(exact[i])) for i in order])
         return results
 
-    def _matching(self, rows: _Rows, where: ChunkFilter) -> Ints:
+    def _matching(self, rows: _View, where: ChunkFilter) -> Ints:
         """Returns the row numbers that pass the filter."""
-        seq, scope, at, recorded_at = rows.columns[:, : rows.size]
+        seq, scope, at, recorded_at = rows.columns
         mask = seq > 0
         if where.scope != Scope():
             visible = [n for n, stored in enumerate(rows.scopes) if where.scope.covers(stored)]
@@ -159,12 +192,13 @@ class NumpyIndex:
 
     def score(self, queries: Vectors, ids: Sequence[str]) -> Vectors:
         """Returns the cosine of every query to every id; an unknown id scores 0."""
-        rows = self._rows
+        with self._lock:
+            rows = self._rows.view()
         if any(chunk_id not in rows.row_of for chunk_id in ids):
             rows = self._sync(self._loaded[0] if self._loaded else Scope())
         numbers = [rows.row_of.get(chunk_id) for chunk_id in ids]
         scores = np.zeros((len(queries), len(ids)), dtype=np.float32)
         for column, number in enumerate(numbers):
-            if number is not None:
+            if number is not None and number < len(rows.vectors):
                 scores[:, column] = (queries * rows.vectors[number]).sum(axis=1)
         return scores

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gcmem.errors import EncoderMismatchError, InvalidInputError
+from gcmem.errors import EncoderMismatchError, InvalidInputError, StoreError, StoreUnavailableError
 from gcmem.protocols import Encoder, Progress, Vectors
 from gcmem.store.sqlite_file import IN_MEMORY, connect, transaction, translated_errors
-from gcmem.types import Chunk, ChunkFilter, FrozenDict, Scope
+from gcmem.types import Chunk, ChunkFilter, FrozenDict, Scalar, Scope
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COLUMNS = "seq, id, user_id, agent_id, run_id, at, recorded_at, speaker, session, text, metadata"
@@ -179,6 +179,10 @@ class SQLiteLog:
                     connection.execute("DELETE FROM vectors WHERE seq = ?", row)
                     connection.execute("INSERT INTO tombstones (seq) VALUES (?)", row)
                     erased += 1
+        if erased:
+            with self._reading() as connection:
+                # The erased text must not live on in the write-ahead log.
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return erased
 
     def reindex(self, encoder: Encoder, *, progress: Progress | None = None) -> int:
@@ -196,6 +200,7 @@ class SQLiteLog:
                 _set_meta(connection, "reindex_encoder_id", encoder.id)
         while True:
             with self._writing() as connection:
+                self._check_reindexing(connection, encoder.id)
                 pending = connection.execute(
                     "SELECT seq, text FROM chunks WHERE seq NOT IN (SELECT seq FROM vectors_next) "
                     f"ORDER BY seq LIMIT {REINDEX_BATCH}"
@@ -208,10 +213,18 @@ class SQLiteLog:
                 progress(done, total)
             vectors = encoder.encode([text for _, text in pending])
             with self._writing() as connection:
+                self._check_reindexing(connection, encoder.id)
                 connection.executemany(
                     "INSERT OR REPLACE INTO vectors_next VALUES (?,?)",
                     [(seq, v.tobytes()) for (seq, _), v in zip(pending, vectors, strict=True)],
                 )
+
+    def _check_reindexing(self, connection: sqlite3.Connection, encoder_id: str) -> None:
+        if _meta(connection, "reindex_encoder_id") != encoder_id:
+            raise StoreUnavailableError(
+                f"{self.location} was re-embedded by another process meanwhile; "
+                "open it again, and start over if it still needs to be"
+            )
 
     def _swap(self, connection: sqlite3.Connection, encoder_id: str) -> int:
         connection.execute("DELETE FROM vectors_next WHERE seq NOT IN (SELECT seq FROM chunks)")
@@ -263,8 +276,11 @@ class SQLiteLog:
 
     def check(self) -> str | None:
         """Reads the whole file for damage; returns what is wrong, or None."""
-        with self._reading() as connection:
-            found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        try:
+            with self._reading() as connection:
+                found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        except StoreError as error:
+            return str(error)
         return None if found == "ok" else found
 
     def close(self) -> None:
@@ -308,7 +324,7 @@ def _chunk(row: tuple[Any, ...]) -> Chunk:
         at=EPOCH + timedelta(microseconds=at),
         recorded_at=EPOCH + timedelta(microseconds=recorded_at),
         seq=seq,
-        scope=_scope(user_id, agent_id, run_id),
+        scope=make_scope(user_id, agent_id, run_id),
         speaker=speaker,
         session=session,
         metadata=NO_METADATA if meta == "{}" else json.loads(meta),
@@ -316,7 +332,8 @@ def _chunk(row: tuple[Any, ...]) -> Chunk:
 
 
 @lru_cache(maxsize=4096)
-def _scope(user_id: str | None, agent_id: str | None, run_id: str | None) -> Scope:
+def make_scope(user_id: str | None, agent_id: str | None, run_id: str | None) -> Scope:
+    """Returns the scope of stored ids; kept, since the same few scopes come back with every row."""
     return Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
 
 
@@ -339,22 +356,19 @@ def _conditions(where: ChunkFilter) -> tuple[list[str], list[Any]]:
             values.append(to_micros(moment))
     for key, wanted in where.metadata:
         members = wanted if isinstance(wanted, tuple) else (wanted,)
-        # Types are compared too: in SQLite's JSON, true and 1 are equal.
-        tests = []
-        for member in members:
-            tests.append("(json_type(metadata, ?) IS ? AND json_extract(metadata, ?) IS ?)")
-            path = f'$."{key}"'
-            values.extend([path, _json_type(member), path, member])
-        conditions.append(f"({' OR '.join(tests)})")
+        conditions.append(f"({' OR '.join(_metadata_test(key, m, values) for m in members)})")
     return conditions, values
 
 
-def _json_type(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return {int: "integer", float: "real", str: "text"}[type(value)]
+def _metadata_test(key: str, member: Scalar, values: list[Any]) -> str:
+    """Types are compared too: in SQLite's JSON, true and 1 are equal."""
+    path = f'$."{key}"'
+    if member is None or isinstance(member, bool):
+        values.extend([path, {None: "null", True: "true", False: "false"}[member]])
+        return "json_type(metadata, ?) IS ?"
+    types = "('text')" if isinstance(member, str) else "('integer', 'real')"
+    values.extend([path, path, member])
+    return f"(json_type(metadata, ?) IN {types} AND json_extract(metadata, ?) = ?)"
 
 
 def _where(conditions: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ IN_MEMORY = ":memory:"
 APPLICATION_ID = 0x67636D6D  # "gcmm"
 BUSY_TIMEOUT_S = 30.0
 HEADER_BYTES = 100
+MAGIC = b"SQLite format 3\0"
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -37,8 +39,16 @@ def translated_errors(location: str) -> Iterator[None]:
     """Turns SQLite's errors into gcmem's."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error) or "busy" in str(error):
+    except sqlite3.ProgrammingError as error:
+        raise StoreUnavailableError(f"{location} can't be used: {error}") from error
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise StoreCorruptError(
+                f"{location} is not a gcmem store, or is damaged ({error}); restore it from a "
+                "backup, or pass another path"
+            ) from error
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StoreUnavailableError(
                 f"{location} is being written by another process and stayed locked for "
                 f"{BUSY_TIMEOUT_S:.0f} s; try again"
@@ -46,11 +56,6 @@ def translated_errors(location: str) -> Iterator[None]:
         raise StoreUnavailableError(
             f"can't use {location}: {error}; check that the folder exists and is writable, "
             "and that the disk has room"
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise StoreCorruptError(
-            f"{location} is not a gcmem store, or is damaged ({error}); restore it from a backup, "
-            "or pass another path"
         ) from error
 
 
@@ -66,14 +71,15 @@ def _check_file(path: Path) -> None:
             header = file.read(HEADER_BYTES)
     except OSError as error:
         raise StoreUnavailableError(f"can't open {path}: {error.strerror or error}") from error
+    if not header.startswith(MAGIC):
+        raise StoreCorruptError(f"{path} is not a gcmem store; pass another path")
     # With a write-ahead log beside it the file may rightly lag behind its header.
     if path.with_name(path.name + "-wal").exists() or len(header) < HEADER_BYTES:
         return
-    page_bytes = int.from_bytes(header[16:18]) or 65536
-    pages = int.from_bytes(header[28:32])
-    if path.stat().st_size < (page_bytes if page_bytes != 1 else 65536) * pages:
+    whole_bytes = int.from_bytes(header[16:18]) * int.from_bytes(header[28:32])
+    if path.stat().st_size < whole_bytes:
         raise StoreCorruptError(
-            f"{path} is cut off: {path.stat().st_size} bytes of {page_bytes * pages}; "
+            f"{path} is cut off: {path.stat().st_size} bytes of {whole_bytes}; "
             "restore it from a backup, or pass another path"
         )
 
@@ -85,10 +91,22 @@ def _prepare(connection: sqlite3.Connection, location: str) -> None:
         raise StoreCorruptError(f"{location} is a SQLite file, but not a gcmem store")
     # Five vectors of 384 floats fill 8 KiB almost exactly; only a new file can be given a size.
     connection.execute("PRAGMA page_size = 8192")
-    connection.execute("PRAGMA journal_mode = WAL")
+    _use_wal(connection)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA secure_delete = ON")
     _migrate(connection, location)
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switching the mode does not wait for other processes that do the same, so it is retried."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def _migrate(connection: sqlite3.Connection, location: str) -> None:
@@ -121,7 +139,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # a full disk may have rolled it back already
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")

@@ -1,0 +1,1 @@
+"""How the shipped conflict oracle was made: data, model, training, export, evaluation."""
