@@ -7,11 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+import gcmem
 from gcmem import ChunkFilter, Memory
+from gcmem.errors import StoreUnavailableError
+from gcmem.protocols import Vectors
 from gcmem.testing import HashEncoder
 
 WRITER = """
@@ -75,6 +79,24 @@ def test_two_processes_add_a_thousand_chunks_each(tmp_path: Path) -> None:
         assert seqs == sorted(set(seqs), key=lambda seq: seq or 0)
 
 
+def test_two_reindexes_at_once_never_mix_their_vectors(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with Memory(path, encoder=HashEncoder()) as memory:
+        memory.add([f"fact {n}" for n in range(600)], user_id="ana")
+
+    class Interrupted(HashEncoder):
+        """Another process re-embeds the store while this encoder works."""
+
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            gcmem.reindex(path, encoder=HashEncoder(name="second"))
+            return super().encode(texts)
+
+    with pytest.raises(StoreUnavailableError, match="another process"):
+        gcmem.reindex(path, encoder=Interrupted(name="first"))
+    with Memory(path, encoder=HashEncoder(name="second")) as memory:
+        assert "fact 7" in found(memory)
+
+
 def found(memory: Memory) -> set[str]:
     return {item.chunk.text for item in memory.search("fact 7", user_id="ana").candidates}
 
@@ -87,15 +109,15 @@ def test_a_reindex_that_was_killed_goes_on_where_it_stopped(tmp_path: Path) -> N
     class Stopping(HashEncoder):
         calls = 0
 
-        def encode(self, texts: object) -> object:  # type: ignore[override]
+        def encode(self, texts: Sequence[str]) -> Vectors:
             self.calls += 1
             if self.calls == 2:
                 raise KeyboardInterrupt
-            return super().encode(texts)  # type: ignore[arg-type]
+            return super().encode(texts)
 
     with Memory(path, encoder=HashEncoder()) as memory:
         with pytest.raises(KeyboardInterrupt):
-            memory.store.log.reindex(Stopping(name="other"))  # type: ignore[arg-type]
+            memory.store.log.reindex(Stopping(name="other"))
         assert "fact 7" in found(memory)  # the old vectors still serve
         seen: list[int] = []
         other = HashEncoder(name="other")

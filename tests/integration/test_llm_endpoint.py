@@ -154,10 +154,19 @@ def test_broken_json_is_asked_for_again_then_raised(faulty: Faulty) -> None:
     good = (200, chat_reply('{"answer": "yes"}'))
     faulty.script = [(200, chat_reply("{oops")), (200, chat_reply('{"other": 1}')), good]
     assert ask(faulty) == ({"answer": "yes"}, 21)
-    faulty.script, faulty.calls = [(200, chat_reply("[]"))], 0
-    with pytest.raises(ModelResponseError, match="asked form"):
-        ask(faulty)
-    assert faulty.calls == 3
+    for wrong in ("[]", '{"answer": 3}', '{"answer": null}'):
+        faulty.script, faulty.calls = [(200, chat_reply(wrong))], 0
+        with pytest.raises(ModelResponseError, match="asked form"):
+            ask(faulty)
+        assert faulty.calls == 3
+
+
+def test_an_answer_that_is_no_option_is_refused(faulty: Faulty) -> None:
+    faulty.script = [(200, chat_reply('{"answer": "Berlin"}'))]
+    chat = OpenAIChat(model="m", base_url=url(faulty))
+    asked = Prompt(question="q", chunks=(), options=("a", "b"), mode="forced-choice")
+    with pytest.raises(ModelResponseError):
+        LLMReader(chat).read([asked])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from gcmem import Memory
@@ -16,6 +17,26 @@ def test_threads_share_one_memory(memory: Memory) -> None:
         counts = list(pool.map(work, range(60)))
     assert min(counts) >= 1
     assert len(memory.get_all(user_id="ana")) == 60
+
+
+def test_searches_and_writes_at_once_never_disturb_each_other(memory: Memory) -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            adding = pool.submit(
+                lambda: [memory.add(f"slot{n}=1", user_id=f"u{n % 7}") for n in range(400)]
+            )
+            searching = [
+                pool.submit(lambda: [memory.search("slot", k=5) for _ in range(150)])
+                for _ in range(3)
+            ]
+            adding.result()
+            for future in searching:
+                future.result()
+    finally:
+        sys.setswitchinterval(before)
+    assert len(memory.search("slot1", k=1000).candidates) == 400
 
 
 def test_async_twins_do_what_the_methods_do(memory: Memory) -> None:

@@ -89,7 +89,10 @@ def test_no_read_crosses_a_scope(
 ) -> None:
     scope = Scope(user_id=user, agent_id=agent)
     with remember(stream) as memory:
+        memory.search(query, user_id="ana")  # so that the index holds some scopes already
+        memory.search(query, agent_id="bob")
         result = memory.search(query, user_id=user, agent_id=agent, k=50)
+        assert len(result.candidates) == memory.store.log.count(ChunkFilter(scope=scope))
         seen = [item.chunk for item in result.candidates]
         seen += memory.get_all(user_id=user, agent_id=agent)
         seen += memory.history(user_id=user, agent_id=agent)

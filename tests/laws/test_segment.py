@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from gcmem.ingest.segment import CHARS_PER_TOKEN, segment
 
 words = st.lists(
-    st.text(alphabet="abc.!? \n漢", min_size=1, max_size=30), min_size=1, max_size=60
+    st.text(alphabet="abc.!?\"')] \n漢。", min_size=1, max_size=30), min_size=1, max_size=60
 ).map(" ".join)
 
 

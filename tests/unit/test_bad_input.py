@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,25 @@ def test_a_time_in_the_year_9999_is_refused_unless_allowed(tmp_path: Path) -> No
         assert memory.search("x", as_of=last).kept
 
 
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "2026-01-01T00:00:00Z",
+        date(2026, 1, 1),
+        datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5))),
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))),
+    ],
+)
+def test_what_is_no_moment_in_utc_is_refused(memory: Memory, moment: Any) -> None:
+    for call in (
+        lambda: memory.add("x", at=moment),
+        lambda: memory.search("x", as_of=moment),
+        lambda: memory.history(known_at=moment),
+    ):
+        with pytest.raises(InvalidInputError):
+            call()
+
+
 @pytest.mark.parametrize("k", [0, -1, 10**9, True, 1.5, "3"])
 def test_k_must_be_a_sensible_whole_number(memory: Memory, k: Any) -> None:
     with pytest.raises(InvalidInputError, match="k="):
@@ -90,7 +109,19 @@ def test_k_must_be_a_sensible_whole_number(memory: Memory, k: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "filters", [{"a": {"gte": 3}}, {"": 1}, {'a"b': 1}, {"a": []}, {3: 1}, {"a": object()}]
+    "filters",
+    [
+        {"a": {"gte": 3}},
+        {"": 1},
+        {'a"b': 1},
+        {"a": []},
+        {3: 1},
+        {"a": object()},
+        {"a": 2**70},
+        {"a": "\ud800"},
+        {"\ud800": 1},
+        [1],
+    ],
 )
 def test_unknown_filters_are_refused(memory: Memory, filters: dict[Any, Any]) -> None:
     with pytest.raises(InvalidFilterError):
@@ -116,6 +147,16 @@ def test_other_mistakes_are_told(memory: Memory) -> None:
         lambda: memory.add({"role": "user"}),
         lambda: memory.add("x", metadata={"a": object()}),
         lambda: memory.add("x", metadata={"a": float("nan")}),
+        lambda: memory.add("x", metadata=[1]),  # type: ignore[arg-type]
+        lambda: memory.add("x", metadata={1: "a"}),  # type: ignore[dict-item]
+        lambda: memory.add({"content": "x", "metadata": "abc"}),
+        lambda: memory.add("x", metadata={"a": nested(100_000)}),
+        lambda: memory.add("x", speaker="\ud800"),
+        lambda: memory.add("x", session=3),  # type: ignore[arg-type]
+        lambda: memory.search("x", options=None),  # type: ignore[arg-type]
+        lambda: memory.get_all(limit="3"),  # type: ignore[arg-type]
+        lambda: memory.ask_paths("x", paths="gcmem"),  # type: ignore[arg-type]
+        lambda: memory.ask_paths("x", paths=["bogus"]),  # type: ignore[list-item]
         lambda: memory.forget(),
         lambda: memory.forget(ids="abc"),
         lambda: memory.get_all(limit=-1),
@@ -127,6 +168,23 @@ def test_other_mistakes_are_told(memory: Memory) -> None:
     for missing in (lambda: memory.get("nope"), lambda: memory.delete("nope")):
         with pytest.raises(ChunkNotFoundError, match="nope"):
             missing()
+    with pytest.raises(ChunkNotFoundError):
+        memory.get("\ud800")
+    assert memory.get_all() == ()
+
+
+def nested(depth: int) -> Any:
+    value: Any = 0
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_a_closed_memory_says_so(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "m.db", encoder=HashEncoder())
+    memory.close()
+    with pytest.raises(StoreUnavailableError, match="closed"):
+        memory.get_all()
 
 
 def test_a_batch_with_one_bad_message_stores_none(memory: Memory) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gcmem import Memory, Scope, Settings, Turn
+from gcmem import Memory, Scope, Settings, Turn, reindex
 from gcmem.errors import ChunkNotFoundError
 from gcmem.testing import HashEncoder, RuleOracle
 from tests.conftest import NOW, day, same_slot
@@ -148,5 +148,38 @@ def test_what_is_forgotten_is_not_left_in_the_file(tmp_path: Path) -> None:
     with Memory(path, encoder=HashEncoder()) as memory:
         memory.add("the secret word is xylophone", user_id="ana")
         memory.forget(user_id="ana")
-    assert not list(tmp_path.glob("*-wal"))
-    assert b"xylophone" not in path.read_bytes()
+        for file in tmp_path.iterdir():
+            assert b"xylophone" not in file.read_bytes()
+
+
+def test_modes_show_at_most_k(memory: Memory) -> None:
+    for n in range(6):
+        memory.add(f"tea={n}", at=day(n))
+    memory.add("tea and cake", at=day(0))
+    drop, demote, annotate = (
+        memory.search("tea", k=3, mode=mode) for mode in ("drop", "demote", "annotate")
+    )
+    assert {c.chunk.text for c in drop} == {"tea=5", "tea and cake"}
+    assert [c.chunk.text for c in demote][:2] == [c.chunk.text for c in drop]
+    assert len(demote) == 3
+    assert list(annotate) == list(annotate.candidates.items[:3])
+
+
+def test_among_equals_the_newest_are_found(tmp_path: Path) -> None:
+    with Memory(
+        tmp_path / "m.db",
+        encoder=HashEncoder(),
+        oracle=RuleOracle(same_slot),
+        settings=Settings(stm_size=0),
+    ) as memory:
+        memory.add(["the same words"] * 500)
+        assert [c.chunk.seq for c in memory.search("the same words", k=3)] == [500, 499, 498]
+
+
+def test_another_encoder_can_take_over_a_store(tmp_path: Path) -> None:
+    path, other = tmp_path / "m.db", HashEncoder(name="other", dimensions=16)
+    with Memory(path, encoder=HashEncoder()) as memory:
+        memory.add("tea")
+    assert reindex(path, encoder=other) == 1
+    with Memory(path, encoder=other) as memory:
+        assert [c.chunk.text for c in memory.search("tea")] == ["tea"]

@@ -54,6 +54,11 @@ def test_search_shows_what_is_true_and_what_was_removed_by_which_chunk(store: Pa
     assert found["shadows"][0]["witness"]["chunk"]["metadata"] == {"kind": "move"}
 
 
+def test_modes_mark_what_is_contradicted(store: Path) -> None:
+    shown = gcmem("search", "Where do I live?", "--mode", "annotate", path=store)
+    assert "contradicted by" in shown
+
+
 def test_search_as_of_another_day(store: Path) -> None:
     found = json.loads(
         gcmem("search", "Where do I live?", "--as-of", "2026-01-15T00:00Z", "--json", path=store)
@@ -134,6 +139,22 @@ def test_reading_from_where_there_is_no_store_says_how_to_make_one(tmp_path: Pat
     for command in (("search", "x"), ("ask", "x"), ("history",), ("reindex",)):
         assert "gcmem add" in gcmem(*command, path=tmp_path / "none.db", code=1)
     assert not (tmp_path / "none.db").exists()
+
+
+def test_a_bad_line_late_in_a_file_stores_nothing(tmp_path: Path) -> None:
+    file, path = tmp_path / "s.jsonl", tmp_path / "m.db"
+    lines = [json.dumps({"text": f"fact {n}", "at": "2026-01-01T00:00:00Z"}) for n in range(300)]
+    lines[290] = json.dumps({"text": "later", "at": "2999-01-01T00:00:00Z"})
+    file.write_text("\n".join(lines))
+    assert "2999" in gcmem("add", "--file", str(file), path=path, code=1)
+    assert not path.exists()
+
+
+def test_doctor_reports_a_foreign_file(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("just some notes, and long enough to be read as a header of a database" * 9)
+    gcmem("doctor", path=path, code=1)
+    assert "not a gcmem store" in gcmem("history", path=path, code=1)
 
 
 def test_wrong_usage_is_exit_code_2() -> None:

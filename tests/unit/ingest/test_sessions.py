@@ -95,6 +95,26 @@ def test_every_known_shape_gives_the_same_words(tmp_path: Path, shape: str, as_l
         assert turns[0].at.year == 2026
 
 
+def test_messages_without_text_are_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "s.jsonl"
+    file.write_text(
+        '{"role": "assistant", "content": null, "tool_calls": [{"id": "1"}]}\n'
+        '{"sender": "human", "text": "", "content": [{"type": "text", "text": "in parts"}]}\n'
+        '{"role": "user", "content": [{"type": "image_url"}]}\n'
+        '{"role": "user", "content": "one line\u2028still the same"}\n',
+        encoding="utf-8",
+    )
+    assert [t.text for t in read_session_file(file)] == ["in parts", "one line\u2028still the same"]
+
+
+@pytest.mark.parametrize("when", ["20250101", "2025", 20250101.0 * 1e300])
+def test_a_number_that_is_no_epoch_is_not_taken_for_one(tmp_path: Path, when: object) -> None:
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps([{"text": "x", "date": when}]))
+    with pytest.raises(SessionFormatError):
+        read_session_file(file)
+
+
 def test_plain_text_is_one_turn_a_line(tmp_path: Path) -> None:
     file = tmp_path / "s.txt"
     file.write_text("first\n\n second \n")
