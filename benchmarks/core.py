@@ -83,7 +83,7 @@ def measure(path: Path, size: int) -> list[tuple[str, str]]:
     spent = sum(timed(lambda: append(store, *b)) for b in batches)
     singles = [make_batch(size + n, count=1) for n in range(300)]
     single_ms = sum(timed(lambda: append(store, *b)) for b in singles)
-    store.log.close()
+    store.close()
 
     before = psutil.Process().memory_info().rss
     opened = time.perf_counter()
@@ -96,7 +96,9 @@ def measure(path: Path, size: int) -> list[tuple[str, str]]:
     grown = psutil.Process().memory_info().rss - before
     whole = [timed(lambda: search(store, ChunkFilter())) for _ in range(100)]
     user = [timed(lambda: search(store, one_user)) for _ in range(200)]
-    with Memory(store=store, encoder=ENCODER, oracle=RuleOracle(lambda a, b: False)) as memory:
+    with Memory(
+        store=store, encoder=ENCODER, oracle=RuleOracle(lambda a, b: False), require_qualified=False
+    ) as memory:
         full = [
             timed(lambda: memory.search(f"What did the user say in week {n}?", user_id="user 7"))
             for n in range(100)

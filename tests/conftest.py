@@ -35,6 +35,10 @@ def same_slot(a: Chunk, b: Chunk) -> bool:
 def memory(tmp_path: Path) -> Iterator[Memory]:
     """A memory with a fast encoder and the toy oracle."""
     with Memory(
-        tmp_path / "m.db", encoder=HashEncoder(), oracle=RuleOracle(same_slot), clock=lambda: NOW
+        tmp_path / "m.db",
+        encoder=HashEncoder(),
+        oracle=RuleOracle(same_slot),
+        require_qualified=False,
+        clock=lambda: NOW,
     ) as memory:
         yield memory

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from gcmem.conflict import HeuristicClassifier, PairwiseOracle
+from gcmem.conflict import LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.encode import CachedEncoder, MiniLMEncoder
-from gcmem.protocols import ConflictOracle, Encoder
+from gcmem.protocols import ConflictOracle, Encoder, VerdictCache
 
 
 @lru_cache(maxsize=1)
@@ -15,6 +15,18 @@ def default_encoder() -> Encoder:
     return CachedEncoder(MiniLMEncoder())
 
 
-def default_oracle(encoder: Encoder | None = None) -> ConflictOracle:
-    """Returns the shipped oracle."""
-    return PairwiseOracle(HeuristicClassifier(encoder or default_encoder()))
+@lru_cache(maxsize=1)
+def default_classifier() -> LocalClassifier:
+    """Returns the shipped pair classifier, loaded once for the whole process."""
+    return LocalClassifier()
+
+
+def default_oracle(cache: VerdictCache | None = None) -> ConflictOracle:
+    """Returns the shipped oracle; its gate uses the shipped encoder, whatever the store's is."""
+    classifier = default_classifier()
+    return PairwiseOracle(
+        classifier,
+        threshold=classifier.threshold,
+        gate=TopicGate(default_encoder()),
+        cache=cache,
+    )

@@ -119,6 +119,10 @@ class EncoderMismatchError(StoreError):
         self.given = given
 
 
+class UnqualifiedOracleWarning(UserWarning):
+    """The oracle may only annotate, since nothing shows that it may be trusted to remove."""
+
+
 class ModelError(GCMemError):
     """A language model endpoint failed."""
 

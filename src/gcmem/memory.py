@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+import warnings
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,10 +23,12 @@ from gcmem.errors import (
     EncoderMismatchError,
     InvalidFilterError,
     InvalidInputError,
+    UnqualifiedOracleWarning,
 )
 from gcmem.ingest import Message, as_turns, chunks_of
 from gcmem.ingest.turns import check_text
 from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
+from gcmem.qualify import recall_verdict
 from gcmem.retrieve import KeywordExpander, retrieve
 from gcmem.store import open_embedded
 from gcmem.types import (
@@ -90,14 +93,18 @@ class Memory:
         reader: Reader | None = None,
         expander: QueryExpander | None = None,
         settings: Settings | None = None,
+        require_qualified: bool = True,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Opens or makes the store at `path` (":memory:" keeps nothing), or takes `store`."""
+        """Opens or makes the store at `path` (":memory:" keeps nothing), or takes `store`.
+
+        An oracle that `gcmem qualify` found unfit, or that was never qualified, only annotates:
+        what it would remove is named in `shadows`, but stays. `require_qualified=False` insists.
+        """
         if path is not None and store is not None:
             raise InvalidInputError("pass either path or store, not both")
         self.settings = settings or Settings()
         self.encoder = default_encoder() if encoder is None else CachedEncoder.around(encoder)
-        self.oracle = oracle or default_oracle(self.encoder)
         self.reader = reader or LocalReader(self.encoder)
         self._expander = expander or KeywordExpander()
         self._clock = clock
@@ -106,6 +113,8 @@ class Memory:
             encoder=self.encoder,
             stm_size=self.settings.stm_size,
         )
+        self.oracle = oracle or default_oracle(self.store.verdicts)
+        self._annotates_only = require_qualified and not _is_qualified(self.oracle)
         stored = self.store.log.encoder_id
         if stored is not None and stored != self.encoder.id:
             location = self.store.log.location
@@ -125,7 +134,7 @@ class Memory:
 
     def close(self) -> None:
         """Releases the store."""
-        self.store.log.close()
+        self.store.close()
 
     def add(
         self,
@@ -432,7 +441,8 @@ class Memory:
         with watch.timing("conflict_ms"):
             conflicts = self.oracle.judge(candidates)
         with watch.timing("dominance_ms"):
-            return temporal_dominance(candidates, conflicts)
+            resolution = temporal_dominance(candidates, conflicts)
+        return replace(resolution, kept=candidates.items) if self._annotates_only else resolution
 
 
 class _Stopwatch:
@@ -449,9 +459,25 @@ class _Stopwatch:
         self.spent_ms[stage] = self.spent_ms.get(stage, 0.0) + spent
 
 
+def _is_qualified(oracle: ConflictOracle) -> bool:
+    """Looks the oracle up, and says once what follows if it may not remove anything."""
+    verdict = recall_verdict(oracle.id)
+    if verdict in ("optimal", "marginal"):
+        return True
+    why = "was found unfit" if verdict == "unfit" else "was never qualified"
+    warnings.warn(
+        f"oracle {oracle.id!r} {why}, so it only annotates: what it would remove stays in the "
+        "results. Measure it with gcmem.qualify or `gcmem qualify`, or pass "
+        "require_qualified=False",
+        UnqualifiedOracleWarning,
+        stacklevel=3,
+    )
+    return False
+
+
 def _present(candidates: CandidateSet, resolution: Resolution, mode: Mode) -> tuple[Candidate, ...]:
     """Orders the candidates as a mode shows them."""
-    if mode == "annotate":
+    if mode == "annotate" or len(resolution.kept) == len(candidates):
         return candidates.items
     shadowed = tuple(shadow.candidate for shadow in resolution.shadows)
     return resolution.kept + (shadowed if mode == "demote" else ())
@@ -469,7 +495,7 @@ def reindex(
     try:
         return store.log.reindex(encoder or default_encoder(), progress=progress)
     finally:
-        store.log.close()
+        store.close()
 
 
 def _condition(key: Any, value: Any) -> tuple[str, Scalar | tuple[Scalar, ...]]:

@@ -5,7 +5,7 @@ All are synchronous and batch-shaped. `gcmem.testing` has a conformance suite fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -114,11 +114,18 @@ class RecencyBuffer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """A log with the index and the buffer that are derived from it."""
+    """A log with the index and the buffer that are derived from it, and a cache of verdicts."""
 
     log: ChunkLog
     index: VectorIndex
     buffer: RecencyBuffer
+    verdicts: VerdictCache | None = None
+
+    def close(self) -> None:
+        """Releases everything."""
+        if self.verdicts is not None:
+            self.verdicts.close()
+        self.log.close()
 
 
 class QueryExpander(Protocol):
@@ -148,6 +155,21 @@ class PairClassifier(Protocol):
 
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns, for each (older, newer), how surely they contradict, from 0 to 1."""
+
+
+class VerdictCache(Protocol):
+    """Remembers scores: the past is immutable, so a verdict on two chunks is too."""
+
+    def get(
+        self, oracle: str, question: str, pairs: Sequence[tuple[str, str]]
+    ) -> dict[tuple[str, str], float]:
+        """Returns the known scores of pairs of chunk ids, by an oracle, for a question."""
+
+    def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
+        """Keeps scores; losing them costs time, never truth."""
+
+    def close(self) -> None:
+        """Releases what the cache holds open."""
 
 
 class Reader(Protocol):

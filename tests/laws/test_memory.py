@@ -41,7 +41,11 @@ scoped_events = st.builds(
 
 def remember(stream: list[Event]) -> Memory:
     memory = Memory(
-        ":memory:", encoder=HashEncoder(), oracle=RuleOracle(same_slot), clock=lambda: NOW
+        ":memory:",
+        encoder=HashEncoder(),
+        oracle=RuleOracle(same_slot),
+        require_qualified=False,
+        clock=lambda: NOW,
     )
     for event in stream:
         memory.add(event.text, user_id=event.user, agent_id=event.agent, at=day(event.day))

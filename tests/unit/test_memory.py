@@ -28,7 +28,11 @@ def test_a_newer_contradiction_removes_the_old_chunk_and_is_named(memory: Memory
 def test_as_of_and_known_at_ask_two_different_questions(tmp_path: Path) -> None:
     now = [day(10)]
     with Memory(
-        tmp_path / "m.db", encoder=HashEncoder(), oracle=RuleOracle(same_slot), clock=lambda: now[0]
+        tmp_path / "m.db",
+        encoder=HashEncoder(),
+        oracle=RuleOracle(same_slot),
+        require_qualified=False,
+        clock=lambda: now[0],
     ) as memory:
         memory.add("city=porto", at=day(1))
         now[0] = day(20)
@@ -82,6 +86,7 @@ def test_k_live_chunks_come_back_although_shadows_rank_higher(tmp_path: Path) ->
         tmp_path / "m.db",
         encoder=HashEncoder(),
         oracle=RuleOracle(same_slot),
+        require_qualified=False,
         settings=Settings(stm_size=0, overfetch=3),
         clock=lambda: NOW,
     ) as memory:
@@ -101,6 +106,7 @@ def test_the_recency_buffer_brings_what_the_index_missed(tmp_path: Path) -> None
             encoder=HashEncoder(),
             settings=Settings(stm_size=size, overfetch=1),
             oracle=RuleOracle(lambda a, b: False),
+            require_qualified=False,
             clock=lambda: NOW,
         ) as memory:
             for n, text in enumerate(stream):
@@ -170,6 +176,7 @@ def test_among_equals_the_newest_are_found(tmp_path: Path) -> None:
         tmp_path / "m.db",
         encoder=HashEncoder(),
         oracle=RuleOracle(same_slot),
+        require_qualified=False,
         settings=Settings(stm_size=0),
     ) as memory:
         memory.add(["the same words"] * 500)

@@ -116,11 +116,23 @@ def behavioural_pairs(families: Sequence[Family], *, per_family: int, seed: int)
             one = rng.choice(states[a])
             drawn.append(Pair(question, one, rng.choice(states[b]), True, "behavioural/old-new"))
             same = rng.sample(states[a], 2)
-            drawn.append(Pair(question, *same, False, "behavioural/same-state"))
+            drawn.append(Pair(question, same[0], same[1], False, "behavioural/same-state"))
             if family.neutral:
                 near = rng.choice(family.neutral)
                 drawn.append(Pair(question, near, one, False, "behavioural/neighbour"))
-            drawn.append(Pair(question, rng.choice(elsewhere), one, False, "unrelated"))
+            drawn.append(Pair(question, rng.choice(elsewhere), one, False, "unrelated/chat"))
+    return drawn
+
+
+def unrelated_updates(families: Sequence[Family], *, count: int, seed: int) -> list[Pair]:
+    """Draws pairs of two updates from two families: full of cue words, and no conflict."""
+    rng = random.Random(seed)
+    pools = [family.pairs for family in families if family.pairs]
+    drawn = []
+    for _ in range(count):
+        one, other = (rng.choice(pool) for pool in rng.sample(pools, 2))
+        text = rng.choice([one.older, one.newer])
+        drawn.append(Pair(one.question, text, other.newer, False, "unrelated/updates"))
     return drawn
 
 

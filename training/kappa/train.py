@@ -35,6 +35,7 @@ from training.kappa.model import Scorer, load_backbone
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 MAX_TOKENS = 128
+PASSES = 4
 STARTED = time.perf_counter()
 COUNTS = {
     "explicit": 112,
@@ -111,19 +112,30 @@ def train(model: Scorer, texts: Texts, draw: Draw, args: argparse.Namespace) -> 
         for group in optimiser.param_groups:
             group["lr"] = args.lr * min((done + 1e-3) / 0.06, 1 - done)
         rows = draw.pairs(counts) if args.task == "pair" else draw.stances(args.stances)
-        inputs = texts.batch([texts_of for texts_of, _ in rows])
+        rows.sort(key=lambda row: sum(map(len, row[0])))  # alike in length, little padding
         labels = torch.tensor([0.5 if y is None else y for _, y in rows], device=DEVICE)
         if teacher is not None:
             labels = mix(labels, rows, teacher(rows))
-        with torch.autocast(DEVICE, dtype=torch.bfloat16):
-            logits = model(*inputs)
-        loss = bce(logits.float(), labels)
+        loss = bce(forward(model, texts, rows), labels)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         if step % 200 == 0:
             print(f"step {step} loss {loss.item():.4f} {done:.0%}", flush=True)
+
+
+def forward(
+    model: Scorer, texts: Texts, rows: list[tuple[tuple[str, ...], float | None]]
+) -> torch.Tensor:
+    """Returns the logits of rows that are sorted by length, in a few passes of equal size."""
+    size = -(-len(rows) // PASSES)
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        parts = [
+            model(*texts.batch([t for t, _ in rows[start : start + size]]))
+            for start in range(0, len(rows), size)
+        ]
+    return torch.cat(parts).float()
 
 
 def load_teacher(args: argparse.Namespace):  # noqa: ANN201
@@ -137,8 +149,7 @@ def load_teacher(args: argparse.Namespace):  # noqa: ANN201
 
     @torch.no_grad()
     def score_rows(rows: list[tuple[tuple[str, ...], float | None]]) -> torch.Tensor:
-        with torch.autocast(DEVICE, dtype=torch.bfloat16):
-            return torch.sigmoid(model(*texts.batch([t for t, _ in rows])).float())
+        return torch.sigmoid(forward(model, texts, rows))
 
     return score_rows
 

@@ -37,7 +37,7 @@ def doctor(path: StorePath = DEFAULT_PATH, as_json: AsJson = False) -> None:
             extra: importlib.util.find_spec(module) is not None for extra, module in EXTRAS.items()
         },
         "encoder": _encoder(encoder, problems),
-        "oracle": default_oracle(encoder).id,
+        "oracle": default_oracle().id,
         "store": _store(path.expanduser(), encoder, problems),
         "problems": problems,
     }

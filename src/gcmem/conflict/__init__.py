@@ -1,7 +1,7 @@
 """Stage 4: κ, the conflict oracle."""
 
 from gcmem.conflict.gold import GoldOracle
-from gcmem.conflict.heuristic import HeuristicClassifier
-from gcmem.conflict.pairwise import PairwiseOracle
+from gcmem.conflict.local import LocalClassifier
+from gcmem.conflict.pairwise import PairwiseOracle, TopicGate
 
-__all__ = ["GoldOracle", "HeuristicClassifier", "PairwiseOracle"]
+__all__ = ["GoldOracle", "LocalClassifier", "PairwiseOracle", "TopicGate"]

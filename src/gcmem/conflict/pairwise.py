@@ -2,46 +2,129 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import combinations
 
+import numpy as np
+
 from gcmem.errors import InvalidInputError
-from gcmem.protocols import PairClassifier
-from gcmem.types import CandidateSet, Chunk, Conflict
+from gcmem.protocols import Encoder, PairClassifier, VerdictCache
+from gcmem.types import Candidate, CandidateSet, Chunk, Conflict
+
+OLDEST = datetime.min.replace(tzinfo=UTC)
+ROUND = 3
+"""How many witnesses a chunk is held against before it is seen whether one more is needed."""
+
+
+Pair = tuple[Candidate, Candidate]
+
+
+class TopicGate:
+    """Lets through the pairs that could matter: both on the question's topic, and on one topic.
+
+    A chunk that has nothing to do with the question can neither answer it nor contradict what
+    does. Both bounds are cosines of the encoder.
+    """
+
+    def __init__(
+        self, encoder: Encoder, *, similarity: float = 0.15, relevance: float = 0.1
+    ) -> None:
+        self._encoder = encoder
+        self._similarity = similarity
+        self._relevance = relevance
+
+    def open_to(self, pairs: list[Pair]) -> list[Pair]:
+        """Returns the pairs that are worth judging."""
+        relevant = [(a, b) for a, b in pairs if min(a.relevance, b.relevance) >= self._relevance]
+        texts = list(dict.fromkeys(item.chunk.text for pair in relevant for item in pair))
+        vectors = dict(zip(texts, self._encoder.encode(texts), strict=True))
+        return [
+            (a, b)
+            for a, b in relevant
+            if float(np.dot(vectors[a.chunk.text], vectors[b.chunk.text])) >= self._similarity
+        ]
 
 
 class PairwiseOracle:
-    """Scores every pair that could matter, in one batch, and reports those at the threshold.
+    """Holds every chunk against newer ones, newest first, until one contradicts it.
 
-    Pairs of two users, and pairs with the same text, can't conflict and are not scored.
+    Pairs of two users and pairs with the same text can't conflict; what the gate stops is not
+    judged, what the cache knows is not judged again. Since one witness is enough to shadow a
+    chunk, the conflicts returned are those needed for the verdict, not all that exist; a pair
+    that can't be ordered in time is always judged, so that it can be reported.
     """
 
-    def __init__(self, classifier: PairClassifier, *, threshold: float = 0.5) -> None:
+    def __init__(
+        self,
+        classifier: PairClassifier,
+        *,
+        threshold: float = 0.5,
+        gate: TopicGate | None = None,
+        cache: VerdictCache | None = None,
+    ) -> None:
         if not 0.0 <= threshold <= 1.0:
             raise InvalidInputError(f"threshold={threshold}: pass a value from 0 to 1")
         self._classifier = classifier
         self._threshold = threshold
+        self._gate = gate
+        self._cache = cache
         self.id = classifier.id
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
-        """Returns the pairs whose score reaches the threshold."""
+        """Returns the conflicts that decide which chunks stay."""
+        waiting = self._witnesses(candidates)
+        found: list[Conflict] = []
+        while waiting:
+            batch = [(older, newer) for older, queue in waiting.items() for newer in queue[:ROUND]]
+            shadowed: set[Chunk] = set()
+            for (older, newer), score in zip(
+                batch, self._scores(candidates.query, batch), strict=True
+            ):
+                if score >= self._threshold:
+                    found.append(
+                        Conflict(older=older.id, newer=newer.id, score=score, oracle=self.id)
+                    )
+                    if older.precedes(newer):
+                        shadowed.add(older)
+            waiting = {
+                older: queue[ROUND:]
+                for older, queue in waiting.items()
+                if older not in shadowed and len(queue) > ROUND
+            }
+        return tuple(found)
+
+    def _witnesses(self, candidates: CandidateSet) -> dict[Chunk, list[Chunk]]:
+        """Returns, for each chunk, what it has to be held against, newest first."""
         pairs = [
-            _in_order(a.chunk, b.chunk)
+            _in_order(a, b)
             for a, b in combinations(candidates, 2)
             if a.chunk.scope.user_id == b.chunk.scope.user_id and a.chunk.text != b.chunk.text
         ]
+        if self._gate is not None:
+            pairs = self._gate.open_to(pairs)
+        queues: dict[Chunk, list[Chunk]] = {}
+        for older, newer in pairs:
+            queues.setdefault(older.chunk, []).append(newer.chunk)
+        for queue in queues.values():
+            queue.sort(key=lambda c: (c.at or OLDEST, c.seq or 0), reverse=True)
+        return queues
+
+    def _scores(self, question: str, pairs: list[tuple[Chunk, Chunk]]) -> list[float]:
+        keys = [(older.id, newer.id) for older, newer in pairs]
+        known = {} if self._cache is None else self._cache.get(self.id, question, keys)
+        missing = [n for n, key in enumerate(keys) if key not in known]
         scores = self._classifier.score(
-            candidates.query, [(older.text, newer.text) for older, newer in pairs]
+            question, [(pairs[n][0].text, pairs[n][1].text) for n in missing]
         )
-        return tuple(
-            Conflict(older=older.id, newer=newer.id, score=score, oracle=self.id)
-            for (older, newer), score in zip(pairs, scores, strict=True)
-            if score >= self._threshold
-        )
+        fresh = {keys[n]: score for n, score in zip(missing, scores, strict=True)}
+        if self._cache is not None and fresh:
+            self._cache.put(self.id, question, fresh)
+        return [known[key] if key in known else fresh[key] for key in keys]
 
 
-def _in_order(a: Chunk, b: Chunk) -> tuple[Chunk, Chunk]:
+def _in_order(a: Candidate, b: Candidate) -> Pair:
     """Older first; a pair that can't be ordered gets a fixed order, so that verdicts repeat."""
-    a_is_older = a.precedes(b)
+    a_is_older = a.chunk.precedes(b.chunk)
     if a_is_older is None:
-        a_is_older = a.id < b.id
+        a_is_older = a.chunk.id < b.chunk.id
     return (a, b) if a_is_older else (b, a)

@@ -8,8 +8,9 @@ from gcmem.protocols import Encoder, Store
 from gcmem.store.numpy_index import NumpyIndex
 from gcmem.store.recent import LogBuffer
 from gcmem.store.sqlite import SQLiteLog
+from gcmem.store.verdicts import SQLiteVerdicts
 
-__all__ = ["LogBuffer", "NumpyIndex", "SQLiteLog", "open_embedded"]
+__all__ = ["LogBuffer", "NumpyIndex", "SQLiteLog", "SQLiteVerdicts", "open_embedded"]
 
 
 def open_embedded(path: Path | str, *, encoder: Encoder, stm_size: int) -> Store:
@@ -19,4 +20,5 @@ def open_embedded(path: Path | str, *, encoder: Encoder, stm_size: int) -> Store
         log=log,
         index=NumpyIndex(log, encoder_id=encoder.id, dimensions=encoder.dimensions),
         buffer=LogBuffer(log, capacity=stm_size),
+        verdicts=SQLiteVerdicts(log.location),
     )

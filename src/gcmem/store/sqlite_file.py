@@ -121,11 +121,20 @@ def _migrate(connection: sqlite3.Connection, location: str) -> None:
                 f"{len(scripts)}); upgrade gcmem"
             )
         for script in scripts[version:]:
-            for statement in script.read_text("utf-8").split(";"):
-                if statement.strip():
-                    connection.execute(statement)
+            for statement in _statements(script.read_text("utf-8")):
+                connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(scripts)}")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Yields the statements one by one: executescript would end the transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -54,7 +54,7 @@ class StoreSuite(ABC):
         """A fresh store, closed afterwards."""
         store = self.make_store(tmp_path, self.encoder)
         yield store
-        store.log.close()
+        store.close()
 
     def put(self, store: Store, *chunks: Chunk) -> tuple[Chunk, ...]:
         """Appends chunks and tells the buffer."""

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from gcmem import Candidate, CandidateSet, Chunk, Scope
-from gcmem.conflict import GoldOracle, PairwiseOracle
+from gcmem import Candidate, CandidateSet, Chunk, Memory, Scope
+from gcmem.conflict import GoldOracle, PairwiseOracle, TopicGate
+from gcmem.defaults import default_classifier
 from gcmem.errors import InvalidInputError
+from gcmem.store import SQLiteVerdicts
+from gcmem.testing import HashEncoder
 from tests.conftest import day
 
 
@@ -43,6 +47,72 @@ def test_a_pairwise_oracle_asks_older_first_and_only_pairs_that_can_conflict() -
     }
     with pytest.raises(InvalidInputError):
         PairwiseOracle(classifier, threshold=2)
+
+
+def test_one_witness_is_enough_and_the_newest_is_asked_first() -> None:
+    classifier = Recording()
+    chunks = [Chunk(id="old", text="old", at=day(0), seq=1)]
+    chunks += [Chunk(id=f"n{n}", text=f"new {n}", at=day(n), seq=n + 1) for n in range(1, 9)]
+    PairwiseOracle(classifier).judge(candidates(*chunks))
+    held_against_old = [newer for _, (older, newer) in classifier.asked if older == "old"]
+    assert held_against_old == ["new 8", "new 7", "new 6"]
+
+
+def test_what_the_cache_knows_is_not_judged_again(tmp_path: Path) -> None:
+    Memory(tmp_path / "m.db", encoder=HashEncoder()).close()
+    verdicts = SQLiteVerdicts(str(tmp_path / "m.db"))
+    pair = candidates(
+        Chunk(id="o", text="old", at=day(1), seq=1), Chunk(id="n", text="new", at=day(2), seq=2)
+    )
+    first, second, other = Recording(), Recording(), Recording()
+    other.id = "other@1"
+    found = PairwiseOracle(first, cache=verdicts).judge(pair)
+    assert PairwiseOracle(second, cache=verdicts).judge(pair) == found
+    PairwiseOracle(other, cache=verdicts).judge(pair)
+    assert [len(c.asked) for c in (first, second, other)] == [1, 0, 1]
+    assert verdicts.get("recording@1", "another question", [("o", "n")]) == {}
+    verdicts.close()
+
+
+def test_the_gate_stops_what_has_nothing_to_do_with_the_question() -> None:
+    classifier = Recording()
+    items = tuple(
+        Candidate(
+            chunk=Chunk(id=name, text=text, at=day(n), seq=n), relevance=relevance, origin="mtm"
+        )
+        for n, (name, text, relevance) in enumerate(
+            [
+                ("a", "tea is old", 0.9),
+                ("b", "tea is new", 0.9),
+                ("c", "tea is newer", 0.0),
+                ("d", "unlike any of it", 0.9),
+            ]
+        )
+    )
+    oracle = PairwiseOracle(classifier, gate=TopicGate(HashEncoder(dimensions=512)))
+    oracle.judge(CandidateSet(query="tea", items=items))
+    assert [pair for _, pair in classifier.asked] == [("tea is old", "tea is new")]
+
+
+def test_the_shipped_classifier_is_symmetric_and_tells_updates_from_look_alikes() -> None:
+    classifier = default_classifier()
+    update = ("The staging API listens on port 8080.", "Staging API: port is 9090 now.")
+    question = "Which port does the staging API use?"
+    forward, backward = classifier.score(question, [update, (update[1], update[0])])
+    assert forward == backward
+    assert forward > classifier.threshold
+    alone = classifier.score(question, [update])[0]
+    assert alone == forward  # whatever else is in the batch
+    others = classifier.score(
+        "",
+        [
+            ("I live in Porto.", "My brother Rui lives in Braga."),
+            ("I live in Porto.", "Should I move to Lyon one day?"),
+            ("Tea is in the cupboard.", "The deploy went out at noon."),
+        ],
+    )
+    assert max(others) < classifier.threshold
+    assert classifier.score("q", []) == []
 
 
 def test_gold_answers_from_labels_in_either_order() -> None:

@@ -1,0 +1,24 @@
+"""The oracles that the command line can name."""
+
+from __future__ import annotations
+
+import os
+
+from gcmem.conflict import LLMOracle, NLIClassifier, PairwiseOracle
+from gcmem.defaults import default_oracle
+from gcmem.errors import InvalidInputError
+from gcmem.llm import OpenAIChat
+from gcmem.protocols import ConflictOracle
+
+
+def oracle_named(name: str, *, base_url: str | None) -> ConflictOracle:
+    """Returns the oracle: local, nli:FOLDER, or llm:MODEL."""
+    kind, _, rest = name.partition(":")
+    if kind == "local" and not rest:
+        return default_oracle()
+    if kind == "nli" and rest:
+        return PairwiseOracle(NLIClassifier(rest))
+    if kind == "llm" and rest:
+        key = os.environ.get("OPENAI_API_KEY")
+        return LLMOracle(OpenAIChat(model=rest, base_url=base_url, api_key=key), style="pairwise")
+    raise InvalidInputError(f"--oracle {name}: write local, nli:FOLDER or llm:MODEL")

@@ -1,0 +1,304 @@
+"""Qualification: is an oracle good enough to remove chunks?
+
+κ's recall decides whether the method works: one that sees under half of the contradictions leaves
+the stale majority in place, and one that is often wrong removes what is true.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from gcmem.dominance import temporal_dominance
+from gcmem.errors import InvalidInputError
+from gcmem.ingest import parse_time
+from gcmem.protocols import ConflictOracle, Progress
+from gcmem.types import Candidate, CandidateSet, Chunk, FrozenDict
+
+Verdict = Literal["optimal", "marginal", "unfit"]
+T = TypeVar("T")
+
+SHIPPED_PAIRS = Path(__file__).parent / "models" / "kappa" / "test_pairs.jsonl"
+LEAST = 0.5
+"""The paper's rule: an oracle with a recall of a half or less must not remove anything."""
+GOOD = 0.9
+BINS = 10
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledPair:
+    """Two texts, the question they are judged by, and whether they conflict."""
+
+    older: str
+    newer: str
+    conflict: bool
+    question: str = ""
+    category: str = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledSet:
+    """A whole memory with its contradictions, and what must be kept."""
+
+    candidates: CandidateSet
+    conflicts: tuple[tuple[str, str], ...]
+    must_keep: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Qualification:
+    """How well an oracle does, and what it may therefore do.
+
+    `shadowed` is the share of contradicted chunks that went, `kept` the share of those that must
+    stay and did; both only where whole sets were judged.
+    """
+
+    oracle: str
+    precision: float
+    recall: float
+    f1: float
+    verdict: Verdict
+    judged: int
+    latency_ms_per_pair: float
+    calibration_error: float
+    by_category: Mapping[str, Mapping[str, float]] = field(default_factory=FrozenDict, hash=False)
+    shadowed: float | None = None
+    kept: float | None = None
+
+
+def qualify_pairs(
+    oracle: ConflictOracle, pairs: Sequence[LabelledPair], *, progress: Progress | None = None
+) -> Qualification:
+    """Judges labelled pairs, one candidate set each."""
+    if not pairs:
+        raise InvalidInputError("no pairs to judge")
+    scores: list[float] = []
+    started = time.perf_counter()
+    for number, pair in enumerate(pairs):
+        conflicts = oracle.judge(_set_of(pair))
+        scores.append(max((conflict.score for conflict in conflicts), default=0.0))
+        if progress is not None:
+            progress(number + 1, len(pairs))
+    spent_ms = (time.perf_counter() - started) * 1000
+    said = [score > 0.0 for score in scores]
+    truth = [pair.conflict for pair in pairs]
+    precision, recall, f1 = _figures(said, truth)
+    return Qualification(
+        oracle=oracle.id,
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        verdict=verdict(precision=precision, recall=recall),
+        judged=len(pairs),
+        latency_ms_per_pair=round(spent_ms / len(pairs), 3),
+        calibration_error=_calibration_error(scores, truth),
+        by_category=_by_category(pairs, said),
+    )
+
+
+def qualify_sets(
+    oracle: ConflictOracle, sets: Sequence[LabelledSet], *, progress: Progress | None = None
+) -> Qualification:
+    """Judges whole sets: what went that should have, and what stayed that must."""
+    if not sets:
+        raise InvalidInputError("no instances to judge")
+    said: list[bool] = []
+    truth: list[bool] = []
+    scores: list[float] = []
+    stale, gone, must, stayed, pairs = 0, 0, 0, 0, 0
+    started = time.perf_counter()
+    for number, labelled in enumerate(sets):
+        conflicts = oracle.judge(labelled.candidates)
+        resolution = temporal_dominance(labelled.candidates, conflicts)
+        shadows = {shadow.candidate.chunk.id for shadow in resolution.shadows}
+        olds = {older for older, _ in labelled.conflicts}
+        found = {frozenset((c.older, c.newer)): c.score for c in conflicts}
+        gold = {frozenset(pair) for pair in labelled.conflicts}
+        for pair in sorted(gold | set(found), key=sorted):
+            said.append(pair in found)
+            truth.append(pair in gold)
+            scores.append(found.get(pair, 0.0))
+        stale, gone = stale + len(olds), gone + len(olds & shadows)
+        must += len(labelled.must_keep)
+        stayed += len(set(labelled.must_keep) - shadows)
+        pairs += len(labelled.candidates) * (len(labelled.candidates) - 1) // 2
+        if progress is not None:
+            progress(number + 1, len(sets))
+    spent_ms = (time.perf_counter() - started) * 1000
+    precision, recall, f1 = _figures(said, truth)
+    shadowed = gone / stale if stale else 1.0
+    return Qualification(
+        oracle=oracle.id,
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        # One witness is enough to remove a chunk, so what counts is what went, not every pair.
+        verdict=verdict(precision=precision, recall=shadowed),
+        judged=len(sets),
+        latency_ms_per_pair=round(spent_ms / max(1, pairs), 3),
+        calibration_error=_calibration_error(scores, truth),
+        shadowed=round(shadowed, 4),
+        kept=round(stayed / must, 4) if must else 1.0,
+    )
+
+
+def verdict(*, precision: float, recall: float) -> Verdict:
+    """Returns the class: unfit at a half or less, optimal from nine tenths, marginal between."""
+    if recall <= LEAST or precision <= LEAST:
+        return "unfit"
+    return "optimal" if recall >= GOOD and precision >= GOOD else "marginal"
+
+
+def load_pairs(path: Path) -> list[LabelledPair]:
+    """Reads JSONL: question, older, newer, conflict, category."""
+    return _read(path, _pair)
+
+
+def load_sets(path: Path) -> list[LabelledSet]:
+    """Reads JSONL: question, options, turns [{id, at, speaker, text}], conflicts, must_keep."""
+    return _read(path, _labelled_set)
+
+
+def _read(path: Path, parse: Callable[[Any], T]) -> list[T]:
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"can't read {path}: {error}") from None
+    parsed = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            parsed.append(parse(json.loads(line)))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = f"{error} is missing" if type(error) is KeyError else str(error)
+            raise InvalidInputError(f"{path}, line {number}: {reason}") from None
+    return parsed
+
+
+def _pair(row: Any) -> LabelledPair:
+    if not isinstance(row["conflict"], bool):
+        raise ValueError("conflict must be true or false")
+    return LabelledPair(
+        older=str(row["older"]),
+        newer=str(row["newer"]),
+        conflict=row["conflict"],
+        question=row.get("question") or "",
+        category=row.get("category") or "all",
+    )
+
+
+def _labelled_set(row: Any) -> LabelledSet:
+    items = tuple(
+        Candidate(
+            chunk=Chunk(
+                id=str(turn["id"]),
+                text=str(turn["text"]),
+                at=parse_time(turn["at"]),
+                seq=number,
+                speaker=str(turn.get("speaker") or "user"),
+            ),
+            relevance=1.0,
+            origin="mtm",
+        )
+        for number, turn in enumerate(row["turns"], 1)
+    )
+    return LabelledSet(
+        candidates=CandidateSet(
+            query=str(row["question"] or ""), options=tuple(row.get("options") or ()), items=items
+        ),
+        conflicts=tuple((str(a), str(b)) for a, b in row["conflicts"]),
+        must_keep=tuple(map(str, row.get("must_keep") or ())),
+    )
+
+
+def _set_of(pair: LabelledPair) -> CandidateSet:
+    texts = (pair.older, pair.newer)
+    return CandidateSet(
+        query=pair.question,
+        items=tuple(
+            Candidate(
+                chunk=Chunk(id=str(n), text=text, at=START + timedelta(days=n), seq=n),
+                relevance=1.0,
+                origin="mtm",
+            )
+            for n, text in enumerate(texts, 1)
+        ),
+    )
+
+
+def _figures(said: Sequence[bool], truth: Sequence[bool]) -> tuple[float, float, float]:
+    hits = sum(s and t for s, t in zip(said, truth, strict=True))
+    precision = hits / sum(said) if any(said) else 0.0
+    recall = hits / sum(truth) if any(truth) else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if hits else 0.0
+    return round(precision, 4), round(recall, 4), round(f1, 4)
+
+
+def _by_category(
+    pairs: Sequence[LabelledPair], said: Sequence[bool]
+) -> dict[str, dict[str, float]]:
+    """Recall of the conflicts and false-positive rate of the rest, category by category."""
+    report: dict[str, dict[str, float]] = {}
+    for name in sorted({pair.category for pair in pairs}):
+        rows = [(p.conflict, s) for p, s in zip(pairs, said, strict=True) if p.category == name]
+        conflicts = [s for conflict, s in rows if conflict]
+        others = [s for conflict, s in rows if not conflict]
+        figures: dict[str, float] = {"n": len(rows)}
+        if conflicts:
+            figures["recall"] = round(sum(conflicts) / len(conflicts), 4)
+        if others:
+            figures["false_positive_rate"] = round(sum(others) / len(others), 4)
+        report[name] = figures
+    return report
+
+
+def _calibration_error(scores: Sequence[float], truth: Sequence[bool]) -> float:
+    """Returns how far scores are from the share of true conflicts, on average over ten bins."""
+    total = 0.0
+    for number in range(BINS):
+        rows = [
+            (score, label)
+            for score, label in zip(scores, truth, strict=True)
+            if min(int(score * BINS), BINS - 1) == number
+        ]
+        if rows:
+            said = sum(score for score, _ in rows) / len(rows)
+            true = sum(label for _, label in rows) / len(rows)
+            total += len(rows) * abs(said - true)
+    return round(total / max(1, len(scores)), 4)
+
+
+RECORD = Path("~/.gcmem/qualified.json")
+SHIPPED_RECORD = SHIPPED_PAIRS.with_name("qualification.json")
+
+
+def remember(found: Qualification, *, record: Path = RECORD) -> None:
+    """Keeps the verdict under the oracle's id and version, for memories to look up."""
+    path = record.expanduser()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = _load_record(path)
+    known[found.oracle] = found.verdict
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(known, indent=2) + "\n")
+    temporary.replace(path)
+
+
+def recall_verdict(oracle_id: str, *, record: Path = RECORD) -> Verdict | None:
+    """Returns the verdict on an oracle; None where it was never qualified."""
+    known = {**_load_record(SHIPPED_RECORD), **_load_record(record.expanduser())}
+    return known.get(oracle_id)
+
+
+def _load_record(path: Path) -> dict[str, Verdict]:
+    try:
+        found: dict[str, Verdict] = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found
