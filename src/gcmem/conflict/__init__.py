@@ -1,7 +1,19 @@
 """Stage 4: κ, the conflict oracle."""
 
+from gcmem.conflict.cascade import CascadeOracle
 from gcmem.conflict.gold import GoldOracle
+from gcmem.conflict.llm import LLMOracle, LLMUsage
 from gcmem.conflict.local import LocalClassifier
+from gcmem.conflict.nli import NLIClassifier
 from gcmem.conflict.pairwise import PairwiseOracle, TopicGate
 
-__all__ = ["GoldOracle", "LocalClassifier", "PairwiseOracle", "TopicGate"]
+__all__ = [
+    "CascadeOracle",
+    "GoldOracle",
+    "LLMOracle",
+    "LLMUsage",
+    "LocalClassifier",
+    "NLIClassifier",
+    "PairwiseOracle",
+    "TopicGate",
+]

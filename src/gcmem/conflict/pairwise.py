@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from itertools import combinations
-
 import numpy as np
 
+from gcmem.conflict.pairs import by_time, possible_pairs
 from gcmem.errors import InvalidInputError
 from gcmem.protocols import Encoder, PairClassifier, VerdictCache
-from gcmem.types import Candidate, CandidateSet, Chunk, Conflict
+from gcmem.types import CandidateSet, Chunk, Conflict
 
-OLDEST = datetime.min.replace(tzinfo=UTC)
+Pair = tuple[Chunk, Chunk]
+
 ROUND = 3
 """How many witnesses a chunk is held against before it is seen whether one more is needed."""
-
-
-Pair = tuple[Candidate, Candidate]
 
 
 class TopicGate:
@@ -33,15 +29,16 @@ class TopicGate:
         self._similarity = similarity
         self._relevance = relevance
 
-    def open_to(self, pairs: list[Pair]) -> list[Pair]:
-        """Returns the pairs that are worth judging."""
-        relevant = [(a, b) for a, b in pairs if min(a.relevance, b.relevance) >= self._relevance]
-        texts = list(dict.fromkeys(item.chunk.text for pair in relevant for item in pair))
+    def open_to(self, candidates: CandidateSet, pairs: list[Pair]) -> list[Pair]:
+        """Returns the pairs of the set that are worth judging."""
+        relevant = {i.chunk.id for i in candidates if i.relevance >= self._relevance}
+        pairs = [(a, b) for a, b in pairs if a.id in relevant and b.id in relevant]
+        texts = list(dict.fromkeys(chunk.text for pair in pairs for chunk in pair))
         vectors = dict(zip(texts, self._encoder.encode(texts), strict=True))
         return [
             (a, b)
-            for a, b in relevant
-            if float(np.dot(vectors[a.chunk.text], vectors[b.chunk.text])) >= self._similarity
+            for a, b in pairs
+            if float(np.dot(vectors[a.text], vectors[b.text])) >= self._similarity
         ]
 
 
@@ -95,21 +92,17 @@ class PairwiseOracle:
 
     def _witnesses(self, candidates: CandidateSet) -> dict[Chunk, list[Chunk]]:
         """Returns, for each chunk, what it has to be held against, newest first."""
-        pairs = [
-            _in_order(a, b)
-            for a, b in combinations(candidates, 2)
-            if a.chunk.scope.user_id == b.chunk.scope.user_id and a.chunk.text != b.chunk.text
-        ]
+        pairs = possible_pairs(candidates)
         if self._gate is not None:
-            pairs = self._gate.open_to(pairs)
+            pairs = self._gate.open_to(candidates, pairs)
         queues: dict[Chunk, list[Chunk]] = {}
         for older, newer in pairs:
-            queues.setdefault(older.chunk, []).append(newer.chunk)
+            queues.setdefault(older, []).append(newer)
         for queue in queues.values():
-            queue.sort(key=lambda c: (c.at or OLDEST, c.seq or 0), reverse=True)
+            queue.sort(key=by_time, reverse=True)
         return queues
 
-    def _scores(self, question: str, pairs: list[tuple[Chunk, Chunk]]) -> list[float]:
+    def _scores(self, question: str, pairs: list[Pair]) -> list[float]:
         keys = [(older.id, newer.id) for older, newer in pairs]
         known = {} if self._cache is None else self._cache.get(self.id, question, keys)
         missing = [n for n, key in enumerate(keys) if key not in known]
@@ -120,11 +113,3 @@ class PairwiseOracle:
         if self._cache is not None and fresh:
             self._cache.put(self.id, question, fresh)
         return [known[key] if key in known else fresh[key] for key in keys]
-
-
-def _in_order(a: Candidate, b: Candidate) -> Pair:
-    """Older first; a pair that can't be ordered gets a fixed order, so that verdicts repeat."""
-    a_is_older = a.chunk.precedes(b.chunk)
-    if a_is_older is None:
-        a_is_older = a.chunk.id < b.chunk.id
-    return (a, b) if a_is_older else (b, a)

@@ -54,11 +54,11 @@ class RuleOracle:
 
 
 class ScriptedChat:
-    """A chat model that replies from a list, and keeps what it was asked."""
+    """A chat model that replies from a list, and keeps what it was asked; errors are raised."""
 
     id = "scripted"
 
-    def __init__(self, replies: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, replies: Sequence[dict[str, Any] | Exception]) -> None:
         self._replies = list(replies)
         self.requests: list[tuple[str, str, dict[str, Any]]] = []
 
@@ -67,4 +67,7 @@ class ScriptedChat:
     ) -> tuple[dict[str, Any], int]:
         """Returns the next reply, at one token each."""
         self.requests.append((system, user, schema))
-        return self._replies.pop(0), 1
+        reply = self._replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply, 1

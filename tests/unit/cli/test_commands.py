@@ -135,6 +135,27 @@ def test_mistakes_end_with_one_helpful_line(
     assert message in as_json["message"]
 
 
+def test_qualify_measures_an_oracle_and_says_what_it_may_do(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.jsonl"
+    rows = [
+        {"question": None, "older": f"{name} listens on port 8080.",
+         "newer": f"{name} listens on port 9090 now.", "conflict": True, "category": "update"}
+        for name in ("Staging", "The API", "The database", "Redis")
+    ]  # fmt: skip
+    rows.append({"older": "Tea is ready.", "newer": "It rains.", "conflict": False})
+    file.write_text("\n".join(map(json.dumps, rows)))
+    home = str(tmp_path)
+    found = json.loads(gcmem("qualify", "--pairs", str(file), "--json", HOME=home))
+    assert found["oracle"].startswith("gcmem-kappa@")
+    assert {"precision", "recall", "f1", "by_category", "latency_ms_per_pair"} <= set(found)
+    assert found["recall"] == 1.0
+    assert found["verdict"] == "optimal"
+    assert "optimal" in gcmem("qualify", "--pairs", str(file), HOME=home)
+    assert found["oracle"] in (tmp_path / ".gcmem" / "qualified.json").read_text()
+    assert "write local" in gcmem("qualify", "--oracle", "magic", code=1)
+    assert "not both" in gcmem("qualify", "--pairs", "a", "--instances", "b", code=1)
+
+
 def test_reading_from_where_there_is_no_store_says_how_to_make_one(tmp_path: Path) -> None:
     for command in (("search", "x"), ("ask", "x"), ("history",), ("reindex",)):
         assert "gcmem add" in gcmem(*command, path=tmp_path / "none.db", code=1)

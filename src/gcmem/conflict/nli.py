@@ -1,0 +1,172 @@
+"""Any NLI cross-encoder that was exported to ONNX, as a pair classifier."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcmem.errors import InvalidInputError
+
+MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+MAX_TOKENS = 512
+"""The longest pair that is read; every common NLI model has been trained up to here."""
+
+
+class NLIClassifier:
+    """Scores a pair by the probability of "contradiction", averaged over both orders.
+
+    The folder holds `model.onnx` (or `onnx/model.onnx`), `tokenizer.json` and `config.json`. NLI
+    models know no question, so it plays no part. The model is loaded at first use.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        labels: Mapping[int, str] | None = None,
+        threads: int = 1,
+    ) -> None:
+        """`labels` (logit number to name) overrides the config's; `threads` is cores, 0 for all."""
+        self._folder = Path(folder)
+        self._model_file = self._find(*MODEL_FILES)
+        self._tokenizer_file = self._find("tokenizer.json")
+        self._config = self._read_config()
+        self._labels = self._config_labels() if labels is None else dict(labels)
+        self._contradiction = self._find_contradiction()
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._tokenizer: Any = None
+        self._output = ""
+        # Verdicts are kept under this name: another model in the same folder must have another.
+        self.id = f"nli:{self._folder.resolve().name}:{self._fingerprint()}@1"
+
+    def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Returns, for each pair, how surely the two contradict, from 0 to 1."""
+        if not pairs:
+            return []
+        self._load()
+        # One at a time: padding and int8 scaling would make a verdict depend on its neighbours.
+        return [
+            (self._probability(older, newer) + self._probability(newer, older)) / 2
+            for older, newer in pairs
+        ]
+
+    def _probability(self, premise: str, hypothesis: str) -> float:
+        encoding = self._tokenizer.encode(premise, hypothesis)
+        known = {
+            "input_ids": encoding.ids,
+            "attention_mask": encoding.attention_mask,
+            "token_type_ids": encoding.type_ids,
+        }
+        inputs = {
+            wanted.name: np.array(
+                [known[wanted.name]], dtype=np.int32 if "int32" in wanted.type else np.int64
+            )
+            for wanted in self._session.get_inputs()
+        }
+        logits: NDArray[np.float64] = np.asarray(
+            self._session.run([self._output], inputs)[0], dtype=np.float64
+        ).reshape(-1)
+        if logits.size != len(self._labels):
+            raise InvalidInputError(
+                f"{self._model_file} has {logits.size} outputs, but there are "
+                f"{len(self._labels)} labels; pass labels={{0: ..., 1: ...}}"
+            )
+        weights = np.exp(logits - logits.max())
+        return float(weights[self._contradiction] / weights.sum())
+
+    def _load(self) -> None:
+        with self._lock:
+            if self._session is not None:
+                return
+            import onnxruntime
+            from tokenizers import Tokenizer
+
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = self._threads
+            # Idle workers must not spin: they would take the cores from the index's arithmetic.
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+            path = self._tokenizer_file
+            try:
+                tokenizer = Tokenizer.from_file(str(path))
+                path = self._model_file
+                session = onnxruntime.InferenceSession(
+                    str(path), options, providers=["CPUExecutionProvider"]
+                )
+            except Exception as error:  # both libraries raise their own, or bare Exception
+                raise InvalidInputError(f"{path} can't be loaded: {error}") from error
+            self._check_inputs(session)
+            tokenizer.no_padding()
+            tokenizer.enable_truncation(max_length=self._max_tokens(tokenizer))
+            outputs = [output.name for output in session.get_outputs()]
+            self._output = "logits" if "logits" in outputs else outputs[0]
+            self._tokenizer = tokenizer
+            self._session = session
+
+    def _check_inputs(self, session: Any) -> None:
+        known = {"input_ids", "attention_mask", "token_type_ids"}
+        unknown = sorted({wanted.name for wanted in session.get_inputs()} - known)
+        if unknown:
+            raise InvalidInputError(
+                f"{self._model_file} asks for {', '.join(unknown)}; export it so that it takes "
+                f"only {', '.join(sorted(known))}"
+            )
+
+    def _max_tokens(self, tokenizer: Any) -> int:
+        limits = [MAX_TOKENS, self._config.get("max_position_embeddings")]
+        if tokenizer.truncation is not None:
+            limits.append(tokenizer.truncation["max_length"])
+        return min(limit for limit in limits if isinstance(limit, int) and limit > 0)
+
+    def _find(self, *names: str) -> Path:
+        for name in names:
+            if (self._folder / name).is_file():
+                return self._folder / name
+        raise InvalidInputError(f"{self._folder} has no {' and no '.join(names)}")
+
+    def _read_config(self) -> dict[str, Any]:
+        path = self._find("config.json")
+        try:
+            config = json.loads(path.read_text("utf-8"))
+        except ValueError as error:
+            raise InvalidInputError(f"{path} is no JSON: {error}") from error
+        if not isinstance(config, dict):
+            raise InvalidInputError(f"{path} holds no JSON object")
+        return config
+
+    def _config_labels(self) -> dict[int, str]:
+        found = self._config.get("id2label")
+        if isinstance(found, dict) and found and all(number.isdecimal() for number in found):
+            return {int(number): str(name) for number, name in found.items()}
+        raise InvalidInputError(
+            f"{self._folder / 'config.json'} has no usable id2label; "
+            "pass labels={0: 'contradiction', ...}"
+        )
+
+    def _find_contradiction(self) -> int:
+        if sorted(self._labels) != list(range(len(self._labels))) or len(self._labels) < 2:
+            raise InvalidInputError(
+                f"labels={self._labels}: name every output, numbered from 0, at least two"
+            )
+        for number, name in sorted(self._labels.items()):
+            if name.casefold().startswith("contra"):
+                return number
+        raise InvalidInputError(
+            f"no label of {self._folder} starts with 'contra' ({', '.join(self._labels.values())});"
+            " pass labels={0: 'contradiction', ...}"
+        )
+
+    def _fingerprint(self) -> str:
+        digest = hashlib.blake2b(repr(sorted(self._labels.items())).encode(), digest_size=4)
+        for path in (self._model_file, self._tokenizer_file):
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "blake2b").digest())
+        return digest.hexdigest()
