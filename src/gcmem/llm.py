@@ -108,6 +108,16 @@ class OpenAIChat:
             f"{self.id} did not answer in the asked form: {content[:200]!r}", tokens=tokens
         )
 
+    def close(self) -> None:
+        """Closes the connections; also done at the end of a `with` block."""
+        self._client.close()
+
+    def __enter__(self) -> OpenAIChat:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def _request(self, system: str, user: str, schema: dict[str, Any]) -> Any:
         sampling = {} if self._temperature is None else {"temperature": self._temperature}
         with translated_errors(self._client):

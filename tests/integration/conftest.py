@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib.util
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import xllamacpp
+
+from gcmem.llm import OpenAIChat
 
 
 @pytest.fixture(scope="package")
@@ -26,10 +29,21 @@ def small_model() -> Iterator[str]:
     params.model.path = str(model)
     params.n_ctx = 4096
     params.n_parallel = 1
+    params.cpuparams.n_threads = 1  # two would wait for each other on a machine that is shared
     params.port = 0
     server = xllamacpp.Server(params)
     yield f"{server.listening_address}/v1"
     del server
+
+
+Connect = Callable[..., OpenAIChat]
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """Makes chat models, and closes their sockets after the test: left open, they are a warning."""
+    with ExitStack() as stack:
+        yield lambda **settings: stack.enter_context(OpenAIChat(**settings))
 
 
 class Faulty(ThreadingHTTPServer):

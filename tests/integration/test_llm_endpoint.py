@@ -21,7 +21,7 @@ from gcmem.errors import (
 from gcmem.llm import OpenAIChat
 from gcmem.retrieve import ParaphraseExpander
 from tests.conftest import day
-from tests.integration.conftest import Faulty, chat_reply, url
+from tests.integration.conftest import Connect, Faulty, chat_reply, url
 
 SCHEMA = {
     "type": "object",
@@ -31,8 +31,8 @@ SCHEMA = {
 }
 
 
-def test_a_real_model_chooses_one_of_the_options(small_model: str) -> None:
-    chat = OpenAIChat(model="smollm2", base_url=small_model)
+def test_a_real_model_chooses_one_of_the_options(connect: Connect, small_model: str) -> None:
+    chat = connect(model="smollm2", base_url=small_model)
     chunks = (Chunk(id="1", text="Ana eats steak every Friday.", at=day(1)),)
     asked = Prompt(
         question="What does Ana eat?",
@@ -45,8 +45,8 @@ def test_a_real_model_chooses_one_of_the_options(small_model: str) -> None:
     assert reading.tokens > 0
 
 
-def test_a_memory_asks_and_expands_with_a_real_model(small_model: str) -> None:
-    chat = OpenAIChat(model="smollm2", base_url=small_model)
+def test_a_memory_asks_and_expands_with_a_real_model(connect: Connect, small_model: str) -> None:
+    chat = connect(model="smollm2", base_url=small_model)
     with Memory(
         ":memory:", reader=LLMReader(chat), expander=ParaphraseExpander(chat, count=2)
     ) as memory:
@@ -57,8 +57,8 @@ def test_a_memory_asks_and_expands_with_a_real_model(small_model: str) -> None:
 
 
 def ask(server: Faulty, **settings: Any) -> tuple[dict[str, Any], int]:
-    chat = OpenAIChat(model="m", base_url=url(server), **settings)
-    return chat.complete(system="s", user="u", schema=SCHEMA)
+    with OpenAIChat(model="m", base_url=url(server), **settings) as chat:
+        return chat.complete(system="s", user="u", schema=SCHEMA)
 
 
 def test_rate_limits_and_server_errors_are_retried(faulty: Faulty) -> None:
@@ -79,9 +79,9 @@ def test_broken_json_is_asked_for_again_then_raised(faulty: Faulty) -> None:
         assert faulty.calls == 3
 
 
-def test_an_answer_that_is_no_option_is_refused(faulty: Faulty) -> None:
+def test_an_answer_that_is_no_option_is_refused(connect: Connect, faulty: Faulty) -> None:
     faulty.script = [(200, chat_reply('{"answer": "Berlin"}'))]
-    chat = OpenAIChat(model="m", base_url=url(faulty))
+    chat = connect(model="m", base_url=url(faulty))
     asked = Prompt(question="q", chunks=(), options=("a", "b"), mode="forced-choice")
     with pytest.raises(ModelResponseError):
         LLMReader(chat).read([asked])
@@ -110,8 +110,8 @@ def test_a_hanging_server_runs_into_the_timeout(faulty: Faulty) -> None:
         ask(faulty, timeout_s=0.2, max_retries=0)
 
 
-def test_a_refused_connection_says_so() -> None:
-    chat = OpenAIChat(model="m", base_url="http://127.0.0.1:9/v1", max_retries=0)
+def test_a_refused_connection_says_so(connect: Connect) -> None:
+    chat = connect(model="m", base_url="http://127.0.0.1:9/v1", max_retries=0)
     with pytest.raises(ModelUnavailableError, match="can't reach"):
         chat.complete(system="s", user="u", schema=SCHEMA)
 
