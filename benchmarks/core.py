@@ -78,7 +78,7 @@ def add_single(folder: Path) -> float:
 
 
 def measure(path: Path, size: int) -> list[tuple[str, str]]:
-    store = open_embedded(path, encoder=ENCODER, stm_size=20)
+    store = open_embedded(path, encoder=ENCODER, stm_size=10)
     batches = [make_batch(start) for start in range(0, size, BATCH)]
     spent = sum(timed(lambda: append(store, *b)) for b in batches)
     singles = [make_batch(size + n, count=1) for n in range(300)]
@@ -87,7 +87,7 @@ def measure(path: Path, size: int) -> list[tuple[str, str]]:
 
     before = psutil.Process().memory_info().rss
     opened = time.perf_counter()
-    store = open_embedded(path, encoder=ENCODER, stm_size=20)
+    store = open_embedded(path, encoder=ENCODER, stm_size=10)
     one_user = ChunkFilter(scope=Scope(user_id="user 7"))
     search(store, one_user)
     first_user_s = time.perf_counter() - opened
@@ -137,9 +137,9 @@ def append(store: Store, chunks: list[Chunk], vectors: np.ndarray) -> None:
 
 
 def search(store: Store, where: ChunkFilter) -> None:
-    """Three query forms and 30 candidates, as Memory.search(k=10) asks for."""
+    """Three query forms and 20 candidates, as Memory.search(k=10) asks for."""
     queries = RNG.standard_normal((3, DIMENSIONS)).astype(np.float32)
-    retrieve(store, query="q", queries=queries, k=30, where=where)
+    retrieve(store, query="q", queries=queries, k=20, where=where)
 
 
 def timed(work: Callable[[], object]) -> float:

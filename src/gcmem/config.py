@@ -18,9 +18,9 @@ class Settings:
     """A longer text is refused rather than half stored."""
     max_future: timedelta | None = timedelta(days=1)
     """How far ahead of the clock an event time may lie; None for any."""
-    stm_size: int = 20
+    stm_size: int = 10
     """Chunks of a scope in the recency buffer; 0 turns it off."""
-    overfetch: int = 3
+    overfetch: int = 2
     """The index is asked for this many times k, so that k live chunks remain after excision."""
 
     def __post_init__(self) -> None:

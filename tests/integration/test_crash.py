@@ -58,7 +58,7 @@ def test_every_acknowledged_chunk_survives_kill_9(tmp_path: Path) -> None:
             query = memory.encoder.encode(["fact"])
             (hits,) = memory.store.index.search(query, k=10**6, where=ChunkFilter())
             assert {chunk_id for chunk_id, _ in hits} == {chunk.id for chunk in everything}
-            assert memory.store.buffer.recent(ChunkFilter()) == tuple(everything[::-1][:20])
+            assert memory.store.buffer.recent(ChunkFilter()) == tuple(everything[::-1][:10])
     assert len(acknowledged) >= 20
 
 

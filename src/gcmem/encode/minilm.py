@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent.parent / "models" / "encoder"
 
 
 class MiniLMEncoder:
-    """all-MiniLM-L6-v2, 384 dimensions, about 2 ms a sentence; loaded at first use.
+    """all-MiniLM-L6-v2, 384 dimensions, a few milliseconds a sentence; loaded at first use.
 
     Texts are run one at a time: int8 activations are scaled over the whole input, so a batch
     would make a text's vector depend on its neighbours, and on a CPU it would be no faster.

@@ -17,6 +17,7 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 GATHER_BELOW = 0.3
 """Below this share of matching rows, copying them out is cheaper than scoring all rows."""
+EVERYTHING = ChunkFilter()
 ROUNDING = 1e-5
 """How far the matrix product may be off: whatever is this close to the k-th is scored again."""
 
@@ -59,19 +60,22 @@ class _Rows:
         self.size = end
 
     def view(self) -> _View:
-        """Returns what is there now; arrays are replaced, not resized, when they grow."""
+        """Returns what is there now, without copying: nothing within its bounds ever changes."""
         return _View(
             ids=self.ids,
-            scopes=list(self.scopes),
+            scopes=self.scopes,
             row_of=self.row_of,
             vectors=self.vectors[: self.size],
-            columns=self.columns[:, : self.size].copy(),
+            columns=self.columns[:, : self.size],
         )
 
     def erase(self, seqs: list[int]) -> None:
-        for row in np.nonzero(np.isin(self.columns[0, : self.size], seqs))[0]:
-            self.columns[0, row] = 0
-            self.row_of.pop(self.ids[row], None)
+        rows = np.nonzero(np.isin(self.columns[0, : self.size], seqs))[0]
+        if rows.size:
+            self.columns = self.columns.copy()  # searches may be reading the old one
+            self.columns[0, rows] = 0
+            for row in rows:
+                self.row_of.pop(self.ids[row], None)
 
 
 class _View(NamedTuple):
@@ -109,6 +113,8 @@ class NumpyIndex:
         with self._lock:
             while True:
                 state = self._log.state()
+                if state == self._state and any(done.covers(scope) for done in self._loaded):
+                    return self._rows.view()
                 self._advance(scope, state)
                 # A store that was re-embedded meanwhile has given us rows of two encoders.
                 if self._log.state().generation == state.generation:
@@ -160,7 +166,8 @@ class NumpyIndex:
         if matching.size < GATHER_BELOW * len(vectors):
             scores = queries @ vectors[matching].T
         else:
-            scores = queries @ vectors.T
+            # In this order BLAS streams the large matrix once, row by row.
+            scores = np.ascontiguousarray((vectors @ queries.T).T)
             scores = scores if matching.size == len(vectors) else scores[:, matching]
         results = []
         wanted = min(k, matching.size)
@@ -176,6 +183,8 @@ class NumpyIndex:
     def _matching(self, rows: _View, where: ChunkFilter) -> Ints:
         """Returns the row numbers that pass the filter."""
         seq, scope, at, recorded_at = rows.columns
+        if where == EVERYTHING and seq.all():
+            return np.arange(len(seq))
         mask = seq > 0
         if where.scope != Scope():
             visible = [n for n, stored in enumerate(rows.scopes) if where.scope.covers(stored)]
