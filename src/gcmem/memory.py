@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import time
-import warnings
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,14 +20,13 @@ from gcmem.encode import CachedEncoder
 from gcmem.errors import (
     ChunkNotFoundError,
     EncoderMismatchError,
-    InvalidFilterError,
     InvalidInputError,
-    UnqualifiedOracleWarning,
 )
+from gcmem.filters import check_k, check_limit, check_options, make_filter
 from gcmem.ingest import Message, as_turns, chunks_of
 from gcmem.ingest.turns import check_text
 from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
-from gcmem.qualify import recall_verdict
+from gcmem.qualify import may_remove
 from gcmem.retrieve import KeywordExpander, retrieve
 from gcmem.store import open_embedded
 from gcmem.types import (
@@ -42,7 +40,6 @@ from gcmem.types import (
     Prompt,
     PromptMode,
     Resolution,
-    Scalar,
     Scope,
     SearchResult,
     Timings,
@@ -56,8 +53,6 @@ R = TypeVar("R")
 S = TypeVar("S")
 
 DEFAULT_PATH = Path("~/.gcmem/memory.db")
-MAX_K = 1000
-SCALARS = (str, int, float, bool, type(None))
 
 
 def in_thread(
@@ -114,7 +109,7 @@ class Memory:
             stm_size=self.settings.stm_size,
         )
         self.oracle = oracle or default_oracle(self.store.verdicts)
-        self._annotates_only = require_qualified and not _is_qualified(self.oracle)
+        self._annotates_only = require_qualified and not may_remove(self.oracle)
         stored = self.store.log.encoder_id
         if stored is not None and stored != self.encoder.id:
             location = self.store.log.location
@@ -191,7 +186,7 @@ class Memory:
         becomes of the shadows: dropped, demoted to the end, or left in place and annotated.
         """
         check_choice(mode, name="mode", allowed=get_args(Mode))
-        where = self._filter(user_id, agent_id, run_id, as_of, known_at, filters)
+        where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
         stopwatch = _Stopwatch()
         candidates = self._candidates(
             query, k=k, overfetch=self.settings.overfetch, where=where, options=options,
@@ -259,7 +254,7 @@ class Memory:
             raise InvalidInputError(f"paths={paths!r}: pass a list of different paths")
         for path in paths:
             check_choice(path, name="path", allowed=get_args(AnswerPath))
-        where = self._filter(user_id, agent_id, run_id, as_of, known_at, filters)
+        where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
         watch = _Stopwatch()
         candidates = self._candidates(
             question, k=k, overfetch=1, where=where, options=options, watch=watch
@@ -321,8 +316,8 @@ class Memory:
         after_seq: int = 0,
     ) -> tuple[Chunk, ...]:
         """Lists chunks in the order in which they were recorded; `after_seq` continues a page."""
-        _check_limit(limit)
-        where = self._filter(user_id, agent_id, run_id, None, None, filters)
+        check_limit(limit)
+        where = make_filter(user_id, agent_id, run_id, None, None, filters)
         return tuple(self.store.log.scan(where, after_seq=after_seq, limit=limit))
 
     def history(
@@ -338,8 +333,8 @@ class Memory:
         limit: int | None = None,
     ) -> tuple[Chunk, ...]:
         """Returns the timeline: every chunk by event time, late arrivals in their place."""
-        _check_limit(limit)
-        where = self._filter(user_id, agent_id, run_id, as_of, known_at, filters)
+        check_limit(limit)
+        where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
         return tuple(
             self.store.log.scan(where, by_time=True, newest_first=newest_first, limit=limit)
         )
@@ -374,7 +369,7 @@ class Memory:
         scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         if ids is None and scope == Scope() and not filters:
             raise InvalidInputError("say what to forget: ids, a scope, or filters")
-        where = self._filter(user_id, agent_id, run_id, None, None, filters)
+        where = make_filter(user_id, agent_id, run_id, None, None, filters)
         if ids is None or filters:
             matching = {chunk.id for chunk in self.store.log.scan(where)}
             wanted = matching if ids is None else matching & set(ids)
@@ -387,24 +382,6 @@ class Memory:
     asearch = in_thread(search)
     aask = in_thread(ask)
 
-    def _filter(
-        self,
-        user_id: str | None,
-        agent_id: str | None,
-        run_id: str | None,
-        as_of: datetime | None,
-        known_at: datetime | None,
-        filters: Mapping[str, Any] | None,
-    ) -> ChunkFilter:
-        if filters is not None and not isinstance(filters, Mapping):
-            raise InvalidFilterError(f"filters={filters!r}: pass a mapping of metadata values")
-        return ChunkFilter(
-            scope=Scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
-            as_of=as_of,
-            known_at=known_at,
-            metadata=tuple(_condition(key, value) for key, value in (filters or {}).items()),
-        )
-
     def _candidates(
         self,
         query: str,
@@ -415,14 +392,8 @@ class Memory:
         options: Sequence[str],
         watch: _Stopwatch,
     ) -> CandidateSet:
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
-            raise InvalidInputError(f"k={k!r}: pass a whole number from 1 to {MAX_K}")
-        if (
-            not isinstance(options, Sequence)
-            or isinstance(options, str)
-            or not all(isinstance(o, str) and o.strip() and is_storable(o) for o in options)
-        ):
-            raise InvalidInputError(f"options={options!r}: pass a list of non-empty strings")
+        check_k(k)
+        check_options(options)
         query = check_text(query).strip()
         with watch.timing("encode_ms"):
             vectors = self.encoder.encode(self._expander.expand(query))
@@ -459,22 +430,6 @@ class _Stopwatch:
         self.spent_ms[stage] = self.spent_ms.get(stage, 0.0) + spent
 
 
-def _is_qualified(oracle: ConflictOracle) -> bool:
-    """Looks the oracle up, and says once what follows if it may not remove anything."""
-    verdict = recall_verdict(oracle.id)
-    if verdict in ("optimal", "marginal"):
-        return True
-    why = "was found unfit" if verdict == "unfit" else "was never qualified"
-    warnings.warn(
-        f"oracle {oracle.id!r} {why}, so it only annotates: what it would remove stays in the "
-        "results. Measure it with gcmem.qualify or `gcmem qualify`, or pass "
-        "require_qualified=False",
-        UnqualifiedOracleWarning,
-        stacklevel=3,
-    )
-    return False
-
-
 def _present(candidates: CandidateSet, resolution: Resolution, mode: Mode) -> tuple[Candidate, ...]:
     """Orders the candidates as a mode shows them."""
     if mode == "annotate" or len(resolution.kept) == len(candidates):
@@ -496,28 +451,3 @@ def reindex(
         return store.log.reindex(encoder or default_encoder(), progress=progress)
     finally:
         store.close()
-
-
-def _condition(key: Any, value: Any) -> tuple[str, Scalar | tuple[Scalar, ...]]:
-    if not isinstance(key, str) or not key or not is_storable(key) or '"' in key or "\\" in key:
-        raise InvalidFilterError(f"filter key {key!r}: pass a metadata key without quotes")
-    members = tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else (value,)
-    if not members or not all(_is_scalar(member) for member in members):
-        raise InvalidFilterError(
-            f"filter {key}={value!r}: pass a string, number, boolean or None, "
-            "or a list of them to match any"
-        )
-    return key, members
-
-
-def _is_scalar(value: Any) -> bool:
-    if isinstance(value, str):
-        return is_storable(value)
-    if isinstance(value, int) and abs(value) >= 2**63:
-        return False
-    return type(value) in SCALARS and value == value  # NaN equals nothing, not even itself
-
-
-def _check_limit(limit: int | None) -> None:
-    if limit is not None and (not isinstance(limit, int) or limit < 0):
-        raise InvalidInputError(f"limit={limit}: pass a whole number from 0, or None for all")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from gcmem.dominance import temporal_dominance
-from gcmem.errors import InvalidInputError
+from gcmem.errors import InvalidInputError, UnqualifiedOracleWarning
 from gcmem.ingest import parse_time
 from gcmem.protocols import ConflictOracle, Progress
 from gcmem.types import Candidate, CandidateSet, Chunk, FrozenDict
@@ -24,6 +25,8 @@ Verdict = Literal["optimal", "marginal", "unfit"]
 T = TypeVar("T")
 
 SHIPPED_PAIRS = Path(__file__).parent / "models" / "kappa" / "test_pairs.jsonl"
+SHIPPED_RECORD = SHIPPED_PAIRS.with_name("qualification.json")
+RECORD = Path("~/.gcmem/qualified.json")
 LEAST = 0.5
 """The paper's rule: an oracle with a recall of a half or less must not remove anything."""
 GOOD = 0.9
@@ -275,10 +278,6 @@ def _calibration_error(scores: Sequence[float], truth: Sequence[bool]) -> float:
     return round(total / max(1, len(scores)), 4)
 
 
-RECORD = Path("~/.gcmem/qualified.json")
-SHIPPED_RECORD = SHIPPED_PAIRS.with_name("qualification.json")
-
-
 def remember(found: Qualification, *, record: Path = RECORD) -> None:
     """Keeps the verdict under the oracle's id and version, for memories to look up."""
     path = record.expanduser()
@@ -294,6 +293,22 @@ def recall_verdict(oracle_id: str, *, record: Path = RECORD) -> Verdict | None:
     """Returns the verdict on an oracle; None where it was never qualified."""
     known = {**_load_record(SHIPPED_RECORD), **_load_record(record.expanduser())}
     return known.get(oracle_id)
+
+
+def may_remove(oracle: ConflictOracle) -> bool:
+    """Tells whether an oracle may remove chunks, and warns once where it may only annotate."""
+    known = recall_verdict(oracle.id)
+    if known in ("optimal", "marginal"):
+        return True
+    why = "was found unfit" if known == "unfit" else "was never qualified"
+    warnings.warn(
+        f"oracle {oracle.id!r} {why}, so it only annotates: what it would remove stays in the "
+        "results. Measure it with gcmem.qualify or `gcmem qualify`, or pass "
+        "require_qualified=False",
+        UnqualifiedOracleWarning,
+        stacklevel=3,
+    )
+    return False
 
 
 def _load_record(path: Path) -> dict[str, Verdict]:

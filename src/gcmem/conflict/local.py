@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from gcmem.onnx_models import open_model, open_tokenizer
+
 MODELS = Path(__file__).parent.parent / "models"
 FOLDER = MODELS / "kappa"
 TOKENIZER = MODELS / "encoder" / "tokenizer.json"  # the two models share their vocabulary
@@ -39,17 +41,9 @@ class LocalClassifier:
         with self._lock:
             if self._session is not None:
                 return
-            import onnxruntime
-            from tokenizers import Tokenizer
-
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = 1
-            tokenizer = Tokenizer.from_file(str(TOKENIZER))
-            tokenizer.no_truncation()
-            self._tokenizer = tokenizer
-            self._session = onnxruntime.InferenceSession(
-                str(FOLDER / "model.onnx"), options, providers=["CPUExecutionProvider"]
-            )
+            self._tokenizer = open_tokenizer(TOKENIZER)
+            self._tokenizer.no_truncation()
+            self._session = open_model(FOLDER / "model.onnx", threads=1)
 
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns, for each pair, how surely the two can't both be true now."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcmem.errors import InvalidInputError
+from gcmem.onnx_models import open_model, open_tokenizer
 
 MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 MAX_TOKENS = 512
@@ -87,20 +88,11 @@ class NLIClassifier:
         with self._lock:
             if self._session is not None:
                 return
-            import onnxruntime
-            from tokenizers import Tokenizer
-
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = self._threads
-            # Idle workers must not spin: they would take the cores from the index's arithmetic.
-            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             path = self._tokenizer_file
             try:
-                tokenizer = Tokenizer.from_file(str(path))
+                tokenizer = open_tokenizer(path)
                 path = self._model_file
-                session = onnxruntime.InferenceSession(
-                    str(path), options, providers=["CPUExecutionProvider"]
-                )
+                session = open_model(path, threads=self._threads)
             except Exception as error:  # both libraries raise their own, or bare Exception
                 raise InvalidInputError(f"{path} can't be loaded: {error}") from error
             self._check_inputs(session)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gcmem.onnx_models import open_model, open_tokenizer
 from gcmem.protocols import Vectors
 
 FOLDER = Path(__file__).parent.parent / "models" / "encoder"
@@ -35,17 +36,8 @@ class MiniLMEncoder:
         with self._lock:
             if self._session is not None:
                 return
-            import onnxruntime
-            from tokenizers import Tokenizer
-
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = self._threads
-            # Idle workers must not spin: they would take the cores from the index's arithmetic.
-            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-            self._tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
-            self._session = onnxruntime.InferenceSession(
-                str(FOLDER / "model.onnx"), options, providers=["CPUExecutionProvider"]
-            )
+            self._tokenizer = open_tokenizer(FOLDER / "tokenizer.json")
+            self._session = open_model(FOLDER / "model.onnx", threads=self._threads)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Returns one unit vector a text; text beyond 256 tokens is not seen."""

@@ -1,0 +1,24 @@
+"""Opens ONNX models and tokenizers, lazily: importing gcmem must not import their runtimes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def open_model(path: Path, *, threads: int) -> Any:
+    """Returns an onnxruntime session on the CPU; 0 threads means all cores."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    # Idle workers must not spin: they would take the cores from the index's arithmetic.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def open_tokenizer(path: Path) -> Any:
+    """Returns the tokenizer of a `tokenizer.json`."""
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_file(str(path))
