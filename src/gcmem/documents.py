@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from gcmem.defaults import default_oracle
@@ -12,6 +12,7 @@ from gcmem.errors import InvalidInputError
 from gcmem.ingest import parse_time
 from gcmem.ingest.turns import TEXT_KEYS, TIME_KEYS, first, flatten
 from gcmem.protocols import ConflictOracle
+from gcmem.qualify import may_remove
 from gcmem.types import Candidate, CandidateSet, Chunk, Conflict
 
 Document = TypeVar("Document")
@@ -47,12 +48,14 @@ def resolve(
     oracle: ConflictOracle | None = None,
     options: Sequence[str] = (),
     time_key: str | None = None,
+    require_qualified: bool = True,
 ) -> DocumentResolution[Document]:
     """Removes from retrieved documents those that a newer one contradicts.
 
     A document is a chunk, a (text, time) pair, a dict, or an object with a text attribute and
     metadata. Its time is looked up under `time_key`, else under the usual names (at, timestamp,
     created_at, date, …); one without a time is never removed: such pairs come back as undecided.
+    As in a `Memory`, an oracle that is unfit or was never qualified only annotates.
     """
     if isinstance(documents, (str, bytes)):
         raise InvalidInputError("documents is a list of documents, not one string")
@@ -62,7 +65,10 @@ def resolve(
         for n, document in enumerate(documents)
     )
     candidates = CandidateSet(query=query, options=tuple(options), items=items)
-    resolution = temporal_dominance(candidates, (oracle or default_oracle()).judge(candidates))
+    judge = oracle or default_oracle()
+    resolution = temporal_dominance(candidates, judge.judge(candidates))
+    if require_qualified and not may_remove(judge):
+        resolution = replace(resolution, kept=items)
     return DocumentResolution(
         kept=tuple(documents[int(item.chunk.id)] for item in resolution.kept),
         shadows=tuple(

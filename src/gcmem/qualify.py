@@ -7,16 +7,17 @@ the stale majority in place, and one that is often wrong removes what is true.
 from __future__ import annotations
 
 import json
+import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from gcmem.dominance import temporal_dominance
-from gcmem.errors import InvalidInputError, UnqualifiedOracleWarning
+from gcmem.errors import InvalidInputError, StoreUnavailableError, UnqualifiedOracleWarning
 from gcmem.ingest import parse_time
 from gcmem.protocols import ConflictOracle, Progress
 from gcmem.types import Candidate, CandidateSet, Chunk, FrozenDict
@@ -30,6 +31,8 @@ RECORD = Path("~/.gcmem/qualified.json")
 LEAST = 0.5
 """The paper's rule: an oracle with a recall of a half or less must not remove anything."""
 GOOD = 0.9
+ENOUGH = 50
+"""Conflicts, and other pairs, that it takes for a verdict to be recorded."""
 BINS = 10
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -73,23 +76,26 @@ class Qualification:
     by_category: Mapping[str, Mapping[str, float]] = field(default_factory=FrozenDict, hash=False)
     shadowed: float | None = None
     kept: float | None = None
+    enough: bool = False
+    """Whether there was enough to judge by for the verdict to be recorded."""
 
 
 def qualify_pairs(
     oracle: ConflictOracle, pairs: Sequence[LabelledPair], *, progress: Progress | None = None
 ) -> Qualification:
     """Judges labelled pairs, one candidate set each."""
-    if not pairs:
-        raise InvalidInputError("no pairs to judge")
+    if not any(pair.conflict for pair in pairs):
+        raise InvalidInputError("no conflicting pair among them: recall can't be measured")
+    said: list[bool] = []
     scores: list[float] = []
     started = time.perf_counter()
     for number, pair in enumerate(pairs):
         conflicts = oracle.judge(_set_of(pair))
+        said.append(bool(conflicts))
         scores.append(max((conflict.score for conflict in conflicts), default=0.0))
         if progress is not None:
             progress(number + 1, len(pairs))
     spent_ms = (time.perf_counter() - started) * 1000
-    said = [score > 0.0 for score in scores]
     truth = [pair.conflict for pair in pairs]
     precision, recall, f1 = _figures(said, truth)
     return Qualification(
@@ -102,6 +108,7 @@ def qualify_pairs(
         latency_ms_per_pair=round(spent_ms / len(pairs), 3),
         calibration_error=_calibration_error(scores, truth),
         by_category=_by_category(pairs, said),
+        enough=min(sum(truth), len(truth) - sum(truth)) >= ENOUGH,
     )
 
 
@@ -109,8 +116,8 @@ def qualify_sets(
     oracle: ConflictOracle, sets: Sequence[LabelledSet], *, progress: Progress | None = None
 ) -> Qualification:
     """Judges whole sets: what went that should have, and what stayed that must."""
-    if not sets:
-        raise InvalidInputError("no instances to judge")
+    if not any(labelled.conflicts for labelled in sets):
+        raise InvalidInputError("no conflict in any instance: recall can't be measured")
     said: list[bool] = []
     truth: list[bool] = []
     scores: list[float] = []
@@ -148,6 +155,7 @@ def qualify_sets(
         calibration_error=_calibration_error(scores, truth),
         shadowed=round(shadowed, 4),
         kept=round(stayed / must, 4) if must else 1.0,
+        enough=min(stale, must) >= ENOUGH,
     )
 
 
@@ -189,12 +197,18 @@ def _pair(row: Any) -> LabelledPair:
     if not isinstance(row["conflict"], bool):
         raise ValueError("conflict must be true or false")
     return LabelledPair(
-        older=str(row["older"]),
-        newer=str(row["newer"]),
+        older=_text(row["older"], "older"),
+        newer=_text(row["newer"], "newer"),
         conflict=row["conflict"],
-        question=row.get("question") or "",
-        category=row.get("category") or "all",
+        question=_text(row.get("question") or " ", "question").strip(),
+        category=_text(row.get("category") or "all", "category"),
     )
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{name} must be a text, not {value!r}")
+    return value
 
 
 def _labelled_set(row: Any) -> LabelledSet:
@@ -202,7 +216,7 @@ def _labelled_set(row: Any) -> LabelledSet:
         Candidate(
             chunk=Chunk(
                 id=str(turn["id"]),
-                text=str(turn["text"]),
+                text=_text(turn["text"], "text"),
                 at=parse_time(turn["at"]),
                 seq=number,
                 speaker=str(turn.get("speaker") or "user"),
@@ -212,12 +226,19 @@ def _labelled_set(row: Any) -> LabelledSet:
         )
         for number, turn in enumerate(row["turns"], 1)
     )
+    conflicts = tuple((str(a), str(b)) for a, b in row["conflicts"])
+    must_keep = tuple(dict.fromkeys(map(str, row.get("must_keep") or ())))
+    unknown = {*must_keep, *(i for pair in conflicts for i in pair)} - {i.chunk.id for i in items}
+    if unknown:
+        raise ValueError(f"no turn has the id {sorted(unknown)[0]!r}")
     return LabelledSet(
         candidates=CandidateSet(
-            query=str(row["question"] or ""), options=tuple(row.get("options") or ()), items=items
+            query=_text(row["question"] or " ", "question").strip(),
+            options=tuple(row.get("options") or ()),
+            items=items,
         ),
-        conflicts=tuple((str(a), str(b)) for a, b in row["conflicts"]),
-        must_keep=tuple(map(str, row.get("must_keep") or ())),
+        conflicts=conflicts,
+        must_keep=must_keep,
     )
 
 
@@ -280,19 +301,21 @@ def _calibration_error(scores: Sequence[float], truth: Sequence[bool]) -> float:
 
 def remember(found: Qualification, *, record: Path = RECORD) -> None:
     """Keeps the verdict under the oracle's id and version, for memories to look up."""
-    path = record.expanduser()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    known = _load_record(path)
-    known[found.oracle] = found.verdict
-    temporary = path.with_suffix(".new")
-    temporary.write_text(json.dumps(known, indent=2) + "\n")
-    temporary.replace(path)
+    try:
+        path = record.expanduser()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        known = {**_load_record(path), found.oracle: found.verdict}
+        temporary = path.with_name(f"{path.name}.{os.getpid()}")
+        temporary.write_text(json.dumps(known, indent=2) + "\n")
+        temporary.replace(path)
+    except (OSError, RuntimeError) as error:
+        raise StoreUnavailableError(f"the verdict can't be kept in {record}: {error}") from error
 
 
 def recall_verdict(oracle_id: str, *, record: Path = RECORD) -> Verdict | None:
     """Returns the verdict on an oracle; None where it was never qualified."""
-    known = {**_load_record(SHIPPED_RECORD), **_load_record(record.expanduser())}
-    return known.get(oracle_id)
+    # What came with the release was measured on more than a user's file is likely to hold.
+    return {**_load_record(record), **_load_record(SHIPPED_RECORD)}.get(oracle_id)
 
 
 def may_remove(oracle: ConflictOracle) -> bool:
@@ -313,7 +336,8 @@ def may_remove(oracle: ConflictOracle) -> bool:
 
 def _load_record(path: Path) -> dict[str, Verdict]:
     try:
-        found: dict[str, Verdict] = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+        found = json.loads(path.expanduser().read_text("utf-8"))
+    except (OSError, ValueError, RuntimeError):
         return {}
-    return found
+    known = found.items() if isinstance(found, dict) else ()
+    return {oracle: verdict for oracle, verdict in known if verdict in get_args(Verdict)}

@@ -42,7 +42,7 @@ ORACLE = RuleOracle(same_slot)
     ],
 )
 def test_the_callers_own_objects_come_back_split(documents: list[Any]) -> None:
-    resolution = resolve(documents, query="x", oracle=ORACLE)
+    resolution = resolve(documents, query="x", oracle=ORACLE, require_qualified=False)
     assert list(map(id, resolution.kept)) == list(map(id, documents[1:]))
     (shadow,) = resolution.shadows
     assert shadow.document is documents[0]
@@ -52,7 +52,7 @@ def test_the_callers_own_objects_come_back_split(documents: list[Any]) -> None:
 
 def test_documents_without_a_time_stay_and_are_reported() -> None:
     documents = ["x=1", {"text": "x=2"}, ("x=3", day(1))]
-    resolution = resolve(documents, query="x", oracle=ORACLE)
+    resolution = resolve(documents, query="x", oracle=ORACLE, require_qualified=False)
     assert list(resolution.kept) == documents
     assert len(resolution.undecided) == 3
 
@@ -62,11 +62,13 @@ def test_the_time_key_can_be_named() -> None:
         Page("x=2", {"seen": day(2), "date": day(0)}),
         Page("x=1", {"seen": day(1), "date": day(3)}),
     ]
-    assert resolve(documents, query="x", oracle=ORACLE).kept == (documents[1],)
-    by_seen = resolve(documents, query="x", oracle=ORACLE, time_key="seen")
+    assert resolve(documents, query="x", oracle=ORACLE, require_qualified=False).kept == (
+        documents[1],
+    )
+    by_seen = resolve(documents, query="x", oracle=ORACLE, require_qualified=False, time_key="seen")
     assert by_seen.kept == (documents[0],)
 
 
 def test_a_document_without_text_is_told() -> None:
     with pytest.raises(InvalidInputError, match="document 1"):
-        resolve(["fine", object()], query="x", oracle=ORACLE)
+        resolve(["fine", object()], query="x", oracle=ORACLE, require_qualified=False)

@@ -50,6 +50,11 @@ def test_the_papers_rule_decides(precision: float, recall: float, expected: str)
     assert verdict(precision=precision, recall=recall) == expected
 
 
+def test_without_a_conflict_there_is_no_recall() -> None:
+    with pytest.raises(InvalidInputError, match="recall"):
+        qualify_pairs(RuleOracle(same_slot), PAIRS[3:])
+
+
 def test_sets_are_judged_whole(tmp_path: Path) -> None:
     file = tmp_path / "sets.jsonl"
     turns = [
@@ -71,7 +76,16 @@ def test_sets_are_judged_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["{", "[]", '{"older": "a"}', '{"older": "a", "newer": "b", "conflict": "yes"}']
+    "line",
+    [
+        "{",
+        "[]",
+        '{"older": "a"}',
+        '{"older": "a", "newer": "b", "conflict": "yes"}',
+        '{"older": null, "newer": "b", "conflict": true}',
+        '{"older": "a", "newer": "b", "conflict": true, "question": 5}',
+        '{"older": "a", "newer": "b", "conflict": true, "category": 5}',
+    ],
 )
 def test_a_file_that_can_not_be_read_says_where(tmp_path: Path, line: str) -> None:
     file = tmp_path / "pairs.jsonl"
@@ -87,6 +101,9 @@ def test_verdicts_are_remembered_under_the_oracles_id(tmp_path: Path) -> None:
     assert recall_verdict("rule@1", record=record) is None
     remember(qualify_pairs(RuleOracle(same_slot), PAIRS), record=record)
     assert recall_verdict("rule@1", record=record) == "marginal"
+    for damaged in ("[]", "null", "{", '{"rule@1": "great"}'):
+        record.write_text(damaged)
+        assert recall_verdict("rule@1", record=record) is None
     assert recall_verdict("gcmem-kappa@1", record=record) in ("optimal", "marginal")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from gcmem.cli.options import AsJson
@@ -13,6 +14,7 @@ from gcmem.cli.oracles import oracle_named
 from gcmem.cli.output import console, print_json, progress_bar
 from gcmem.errors import InvalidInputError
 from gcmem.qualify import (
+    ENOUGH,
     SHIPPED_PAIRS,
     Qualification,
     load_pairs,
@@ -31,7 +33,8 @@ MEANING = {
 
 def qualify(
     oracle: Annotated[
-        str, typer.Option(help="local, nli:FOLDER, or llm:MODEL (with --base-url).")
+        str,
+        typer.Option(help="local, nli:FOLDER, llm:MODEL or llm-pairwise:MODEL (with --base-url)."),
     ] = "local",
     pairs: Annotated[
         Path | None,
@@ -44,7 +47,9 @@ def qualify(
         str | None,
         typer.Option(envvar="OPENAI_BASE_URL", help="The endpoint of llm:MODEL."),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Judge only the first N.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Judge only the first N; nothing is recorded.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a conflict oracle on labelled data, and say whether it may remove chunks."""
@@ -57,11 +62,14 @@ def qualify(
         else:
             labelled = load_pairs(pairs or SHIPPED_PAIRS)[:limit]
             found = qualify_pairs(judged, labelled, progress=advance)
-    remember(found)
     if as_json:
         print_json(found)
     else:
         _print(found)
+    if limit is None and found.enough:
+        remember(found)
+    elif not as_json:
+        console.print(f"Not recorded: that takes {ENOUGH} conflicts and {ENOUGH} other pairs.")
 
 
 def _print(found: Qualification) -> None:
@@ -73,7 +81,7 @@ def _print(found: Qualification) -> None:
     for name, figures in found.by_category.items():
         recall, wrong = figures.get("recall"), figures.get("false_positive_rate")
         table.add_row(
-            name,
+            escape(name),
             str(int(figures["n"])),
             "" if recall is None else f"{recall:.1%}",
             "" if wrong is None else f"{wrong:.1%}",

@@ -31,7 +31,7 @@ class CascadeOracle:
         self._second = second
         self._low = low
         self._high = high
-        self.id = f"cascade({first.id},{second.id})"
+        self.id = f"cascade({first.id},{second.id},{low:g}-{high:g})"
         self.last_asked = 0
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:

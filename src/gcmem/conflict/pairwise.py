@@ -19,7 +19,8 @@ class TopicGate:
     """Lets through the pairs that could matter: both on the question's topic, and on one topic.
 
     A chunk that has nothing to do with the question can neither answer it nor contradict what
-    does. Both bounds are cosines of the encoder.
+    does. `relevance` bounds a candidate's relevance as it was retrieved, `similarity` the cosine
+    of the two chunks by this encoder.
     """
 
     def __init__(
@@ -65,7 +66,10 @@ class PairwiseOracle:
         self._threshold = threshold
         self._gate = gate
         self._cache = cache
-        self.id = classifier.id
+        self._scorer = classifier.id
+        # What is qualified is the classifier at a threshold, not the classifier.
+        own = getattr(classifier, "threshold", 0.5)
+        self.id = classifier.id if threshold == own else f"{classifier.id}[>={threshold:g}]"
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts that decide which chunks stay."""
@@ -83,11 +87,11 @@ class PairwiseOracle:
                     )
                     if older.precedes(newer):
                         shadowed.add(older)
-            waiting = {
-                older: queue[ROUND:]
+            left = {
+                older: [n for n in queue[ROUND:] if older not in shadowed or _unordered(older, n)]
                 for older, queue in waiting.items()
-                if older not in shadowed and len(queue) > ROUND
             }
+            waiting = {older: queue for older, queue in left.items() if queue}
         return tuple(found)
 
     def _witnesses(self, candidates: CandidateSet) -> dict[Chunk, list[Chunk]]:
@@ -104,12 +108,16 @@ class PairwiseOracle:
 
     def _scores(self, question: str, pairs: list[Pair]) -> list[float]:
         keys = [(older.id, newer.id) for older, newer in pairs]
-        known = {} if self._cache is None else self._cache.get(self.id, question, keys)
+        known = {} if self._cache is None else self._cache.get(self._scorer, question, keys)
         missing = [n for n, key in enumerate(keys) if key not in known]
         scores = self._classifier.score(
             question, [(pairs[n][0].text, pairs[n][1].text) for n in missing]
         )
         fresh = {keys[n]: score for n, score in zip(missing, scores, strict=True)}
         if self._cache is not None and fresh:
-            self._cache.put(self.id, question, fresh)
+            self._cache.put(self._scorer, question, fresh)
         return [known[key] if key in known else fresh[key] for key in keys]
+
+
+def _unordered(a: Chunk, b: Chunk) -> bool:
+    return a.precedes(b) is None

@@ -131,9 +131,9 @@ class NumpyIndex:
             self._add(self._log.vector_rows(Scope(), after_seq=self._state.last_seq), state)
         self._state = state
         if not any(loaded.covers(scope) for loaded in self._loaded):
-            self._loaded = [done for done in self._loaded if not scope.covers(done)]
-            self._loaded.append(scope)
-            self._add(self._log.vector_rows(scope), state)
+            rows = self._log.vector_rows(scope)  # may fail: nothing is marked as loaded yet
+            self._loaded = [*(d for d in self._loaded if not scope.covers(d)), scope]
+            self._add(rows, state)
 
     def _check_encoder(self) -> None:
         """Another process may have re-embedded the store with an encoder that is not ours."""

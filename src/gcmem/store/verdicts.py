@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from gcmem.store.sqlite_file import IN_MEMORY
+from gcmem.store.sqlite_file import IN_MEMORY, transaction, translated_errors
 
 PAGE = 400
 BUSY_TIMEOUT_S = 0.05
@@ -17,10 +19,11 @@ class SQLiteVerdicts:
     """Keeps scores in the store's file, on a connection of its own.
 
     A verdict can always be made again, so writing one neither waits for the disk nor for another
-    writer: if the file is busy, the verdict is simply not kept.
+    writer: if it can't be kept, it is simply not kept.
     """
 
     def __init__(self, location: str) -> None:
+        self._location = location
         self._lock = threading.Lock()
         self._connection = sqlite3.connect(
             location, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -42,7 +45,7 @@ class SQLiteVerdicts:
             page = pairs[start : start + PAGE]
             values = [part for pair in page for part in pair]
             rows = ",".join(["(?,?)"] * len(page))
-            with self._lock:
+            with self._lock, translated_errors(self._location):
                 found = self._connection.execute(
                     f"SELECT older, newer, score FROM verdicts WHERE (older, newer) IN "
                     f"(VALUES {rows}) AND oracle = ? AND question = ?",
@@ -54,14 +57,14 @@ class SQLiteVerdicts:
     def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
         """Keeps scores, unless another process is writing just now."""
         digest = _digest(question)
-        rows = [(older, newer, oracle, digest, s) for (older, newer), s in scores.items()]
-        with self._lock:
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError:
-                return
+        rows = [
+            (older, newer, oracle, digest, score)
+            for (older, newer), score in scores.items()
+            if math.isfinite(score)
+        ]
+        # Busy, read-only or full: a verdict can always be made again.
+        with self._lock, suppress(sqlite3.DatabaseError), transaction(self._connection):
             self._connection.executemany("INSERT OR REPLACE INTO verdicts VALUES (?,?,?,?,?)", rows)
-            self._connection.execute("COMMIT")
 
     def close(self) -> None:
         """Releases the connection."""

@@ -141,8 +141,8 @@ def test_qualify_measures_an_oracle_and_says_what_it_may_do(tmp_path: Path) -> N
         {"question": None, "older": f"{name} listens on port 8080.",
          "newer": f"{name} listens on port 9090 now.", "conflict": True, "category": "update"}
         for name in ("Staging", "The API", "The database", "Redis")
-    ]  # fmt: skip
-    rows.append({"older": "Tea is ready.", "newer": "It rains.", "conflict": False})
+    ] * 13  # fmt: skip
+    rows += [{"older": "Tea is ready.", "newer": "It rains.", "conflict": False}] * 50
     file.write_text("\n".join(map(json.dumps, rows)))
     home = str(tmp_path)
     found = json.loads(gcmem("qualify", "--pairs", str(file), "--json", HOME=home))
@@ -152,6 +152,7 @@ def test_qualify_measures_an_oracle_and_says_what_it_may_do(tmp_path: Path) -> N
     assert found["verdict"] == "optimal"
     assert "optimal" in gcmem("qualify", "--pairs", str(file), HOME=home)
     assert found["oracle"] in (tmp_path / ".gcmem" / "qualified.json").read_text()
+    assert "Not recorded" in gcmem("qualify", "--pairs", str(file), "--limit", "3", HOME=home)
     assert "write local" in gcmem("qualify", "--oracle", "magic", code=1)
     assert "not both" in gcmem("qualify", "--pairs", "a", "--instances", "b", code=1)
 

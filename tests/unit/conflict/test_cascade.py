@@ -53,7 +53,7 @@ def test_only_what_the_first_is_unsure_of_goes_to_the_second() -> None:
     oracle = CascadeOracle(first, second)
     found = oracle.judge(candidates(D, B, C, A))
     assert [(c.older, c.newer, c.score) for c in found] == [("a", "b", 0.8), ("a", "c", 0.6)]
-    assert {c.oracle for c in found} == {oracle.id} == {"cascade(table@1,second@2)"}
+    assert {c.oracle for c in found} == {oracle.id} == {"cascade(table@1,second@2,0.2-0.8)"}
     (asked,) = second.asked
     assert [item.chunk.id for item in asked] == ["d", "c", "a"]
     assert (asked.query, asked.options, asked.as_of) == ("q", ("x", "y"), day(9))

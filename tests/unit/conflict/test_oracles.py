@@ -71,6 +71,8 @@ def test_what_the_cache_knows_is_not_judged_again(tmp_path: Path) -> None:
     PairwiseOracle(other, cache=verdicts).judge(pair)
     assert [len(c.asked) for c in (first, second, other)] == [1, 0, 1]
     assert verdicts.get("recording@1", "another question", [("o", "n")]) == {}
+    verdicts.put("recording@1", "q", {("o", "n"): float("nan"), ("o", "m"): 0.5})
+    assert verdicts.get("recording@1", "q", [("o", "n"), ("o", "m")]) == {("o", "m"): 0.5}
     verdicts.close()
 
 
