@@ -18,6 +18,7 @@ from gcmem.cli.output import console, print_json
 from gcmem.defaults import default_encoder, default_oracle
 from gcmem.errors import GCMemError
 from gcmem.protocols import Encoder
+from gcmem.qualify import recall_verdict
 from gcmem.store import SQLiteLog
 from gcmem.types import ChunkFilter
 
@@ -37,7 +38,7 @@ def doctor(path: StorePath = DEFAULT_PATH, as_json: AsJson = False) -> None:
             extra: importlib.util.find_spec(module) is not None for extra, module in EXTRAS.items()
         },
         "encoder": _encoder(encoder, problems),
-        "oracle": default_oracle().id,
+        "oracle": _oracle(),
         "store": _store(path.expanduser(), encoder, problems),
         "problems": problems,
     }
@@ -66,6 +67,11 @@ def _encoder(encoder: Encoder, problems: list[str]) -> dict[str, Any]:
         problems.append(f"the encoder does not run: {error}")
         return {"id": encoder.id}
     return {"id": encoder.id, "ms_per_sentence": round(spent_ms, 2)}
+
+
+def _oracle() -> dict[str, Any]:
+    oracle = default_oracle()
+    return {"id": oracle.id, "qualified": recall_verdict(oracle.id)}
 
 
 def _store(path: Path, encoder: Encoder, problems: list[str]) -> dict[str, Any]:

@@ -107,7 +107,9 @@ def test_doctor_finds_a_store_of_another_encoder_and_reindex_mends_it(tmp_path: 
     assert "gcmem reindex" in json.loads(report.stdout)["problems"][0]
     assert "gcmem reindex" in gcmem("search", "x", path=path, code=1)
     assert json.loads(gcmem("reindex", "--json", path=path))["chunks"] == 1
-    assert "All well." in gcmem("doctor", path=path)
+    shown = gcmem("doctor", path=path)
+    assert "All well." in shown
+    assert "qualified marginal" in shown
     assert "I live in Lyon." in gcmem("search", "Where?", path=path)
 
 
