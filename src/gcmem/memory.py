@@ -432,10 +432,12 @@ class _Stopwatch:
 
 def _present(candidates: CandidateSet, resolution: Resolution, mode: Mode) -> tuple[Candidate, ...]:
     """Orders the candidates as a mode shows them."""
-    if mode == "annotate" or len(resolution.kept) == len(candidates):
+    if mode == "annotate":
         return candidates.items
-    shadowed = tuple(shadow.candidate for shadow in resolution.shadows)
-    return resolution.kept + (shadowed if mode == "demote" else ())
+    if mode == "drop":
+        return resolution.kept
+    # What an unqualified oracle names stays among the kept: nothing is shown twice.
+    return tuple(dict.fromkeys((*resolution.kept, *(s.candidate for s in resolution.shadows))))
 
 
 def reindex(

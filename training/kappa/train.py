@@ -33,6 +33,8 @@ from training.kappa.data import (
 from training.kappa.metrics import auc, summarise
 from training.kappa.model import Scorer, load_backbone
 
+from gcmem.conflict.local import layout
+
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 MAX_TOKENS = 128
 PASSES = 4
@@ -64,7 +66,12 @@ class Texts:
 
     def batch(self, rows: list[tuple[str, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns ids and mask; the texts of a row are each closed by a separator."""
-        sequences = [layout([self._tokens(t) for t in row], self._start, self._end) for row in rows]
+        sequences = [
+            layout(
+                [self._tokens(t) for t in row], room=MAX_TOKENS, start=self._start, end=self._end
+            )
+            for row in rows
+        ]
         width = max(map(len, sequences))
         ids = np.full((len(sequences), width), self._pad, dtype=np.int64)
         mask = np.zeros_like(ids)
@@ -82,20 +89,6 @@ def special_tokens(tokenizer: Tokenizer) -> tuple[int, int, int]:
         names = ("[CLS]", "[SEP]", "[PAD]")
     start, end, pad = (tokenizer.token_to_id(name) for name in names)
     return start, end, pad
-
-
-def layout(parts: list[list[int]], start: int, end: int) -> list[int]:
-    """Joins token lists with separators; a part may take what the others leave of the room."""
-    room = MAX_TOKENS - 1 - len(parts)
-    sequence = [start]
-    for n, part in enumerate(parts):
-        rest = len(parts) - n
-        fair = room // rest
-        spare = sum(max(0, fair - len(other)) for other in parts[n + 1 :])
-        cut = part[: fair + spare]
-        room -= len(cut)
-        sequence += [*cut, end]
-    return sequence
 
 
 def train(model: Scorer, texts: Texts, draw: Draw, args: argparse.Namespace) -> None:

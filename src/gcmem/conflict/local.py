@@ -54,15 +54,16 @@ class LocalClassifier:
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
         tokens = {text: encoding.ids for text, encoding in zip(texts, encodings, strict=True)}
         rows = [
-            layout([tokens[question], *(tokens[text] for text in sorted(pair))], self._room)
+            layout(
+                [tokens[question], *(tokens[text] for text in sorted(pair))],
+                room=self._settings["max_tokens"],
+                start=START,
+                end=END,
+            )
             for pair in pairs
         ]
         with ThreadPoolExecutor(self._workers) as pool:
             return list(pool.map(self._probability, rows))
-
-    @property
-    def _room(self) -> int:
-        return int(self._settings["max_tokens"])
 
     def _probability(self, row: list[int]) -> float:
         ids = np.array([row], dtype=np.int64)
@@ -74,14 +75,17 @@ class LocalClassifier:
 START, END = 101, 102  # [CLS] and [SEP] of the vocabulary
 
 
-def layout(parts: list[list[int]], room: int) -> list[int]:
-    """Joins token lists with separators; a part may take what the others leave of the room."""
+def layout(parts: list[list[int]], *, room: int, start: int, end: int) -> list[int]:
+    """Joins token lists with separators; a part may take what the others leave of the room.
+
+    Training lays its rows out with this function too: the model must see what it was taught on.
+    """
     left = room - 1 - len(parts)
-    row = [START]
+    row = [start]
     for number, part in enumerate(parts):
         fair = left // (len(parts) - number)
         spare = sum(max(0, fair - len(other)) for other in parts[number + 1 :])
         cut = part[: fair + spare]
         left -= len(cut)
-        row += [*cut, END]
+        row += [*cut, end]
     return row

@@ -32,7 +32,7 @@ def chunks_of(
     settings: Settings,
     count_tokens: CountTokens,
 ) -> tuple[Chunk, ...]:
-    """Returns the chunks of all turns in order; a turn without a time happened `now`."""
+    """Returns the unrecorded chunks of all turns in order; a turn without a time happened `now`."""
     check_limits(turns, now=now, settings=settings)
     chunks = []
     for turn in turns:
@@ -42,7 +42,6 @@ def chunks_of(
                     id=str(uuid.uuid4()),
                     text=piece,
                     at=turn.at or now,
-                    recorded_at=now,
                     scope=scope,
                     speaker=turn.speaker,
                     session=turn.session,
