@@ -11,7 +11,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from training.corpus_text import near_duplicates, normal, stems
 from training.kappa import data
+from training.lint_report import Report, share
+from training.lint_sets import check_contrasts, check_facts
 
 MINIMUMS = {"families": 150, "behaviours": 15_000, "explicit": 5_000, "lookalikes": 5_000}
 STATE_AIM, BALANCE_AIM, LEAK_AIM = 40, 1.6, 0.03
@@ -67,30 +69,10 @@ class Item:
     part: str = ""
 
 
-@dataclass(slots=True)
-class Report:
-    """What the checks found."""
-
-    errors: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    stats: dict[str, Any] = field(default_factory=dict)
-
-    def add(self, other: Report) -> None:
-        """Takes over everything that another report holds."""
-        self.errors += other.errors
-        self.warnings += other.warnings
-        self.stats |= other.stats
-
-
-def share(part: int, whole: int) -> float:
-    """Returns a share rounded to four places, 0 of nothing."""
-    return round(part / whole, 4) if whole else 0.0
-
-
 def read_rows(folder: Path) -> tuple[list[Row], Report]:
     """Reads every line of the corpus; a line that is no JSON object is an error."""
     rows, report = [], Report()
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in sorted(folder.glob("w*.jsonl")):
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
             where = f"{path.name}:{number}"
             try:
@@ -388,6 +370,8 @@ def lint(folder: Path = data.CORPUS, minimums: Mapping[str, int] = MINIMUMS) -> 
         check_leakage(rows),
         check_balance(rows),
         check_parts(rows, data.load_families(folder)),
+        check_contrasts(folder / "contrasts.jsonl"),
+        check_facts(folder / "facts.jsonl"),
     ):
         report.add(found)
     return report

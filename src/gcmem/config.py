@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import get_args
 
 from gcmem.errors import InvalidInputError
+from gcmem.types import Strategy, check_choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,17 +20,25 @@ class Settings:
     """A longer text is refused rather than half stored."""
     max_future: timedelta | None = timedelta(days=1)
     """How far ahead of the clock an event time may lie; None for any."""
+    strategy: Strategy = "stratified"
+    """How candidates are found: `dense` takes the most similar, `dense+stm` adds the recency
+    buffer, `stratified` adds the frontier. There a chunk competes only with those that came after
+    it, so the newest state of a topic is found however long the history is."""
+    frontier: int = 2
+    """A chunk is on the frontier if fewer newer ones than this match it in similarity."""
     stm_size: int = 10
-    """Chunks of a scope in the recency buffer; 0 turns it off."""
-    overfetch: int = 2
-    """The index is asked for this many times k, so that k live chunks remain after excision."""
+    """Chunks of a scope in the recency buffer."""
+    overfetch: int = 3
+    """A search weighs this many times k candidates, so that k live ones remain after excision."""
 
     def __post_init__(self) -> None:
         for name, least in (
             ("chunk_tokens", 8),
             ("max_text_chars", 1),
+            ("frontier", 1),
             ("stm_size", 0),
             ("overfetch", 1),
         ):
             if getattr(self, name) < least:
                 raise InvalidInputError(f"{name}={getattr(self, name)}: at least {least}")
+        check_choice(self.strategy, name="strategy", allowed=get_args(Strategy))

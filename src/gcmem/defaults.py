@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from gcmem.conflict import LocalClassifier, PairwiseOracle, TopicGate
+from gcmem.answer import LocalReader
+from gcmem.conflict import JointOracle, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.encode import CachedEncoder, MiniLMEncoder
-from gcmem.protocols import ConflictOracle, Encoder, VerdictCache
+from gcmem.protocols import ConflictOracle, Encoder, Reader, VerdictCache
 
 
 @lru_cache(maxsize=1)
@@ -24,9 +25,15 @@ def default_classifier() -> LocalClassifier:
 def default_oracle(cache: VerdictCache | None = None) -> ConflictOracle:
     """Returns the shipped oracle; its gate uses the shipped encoder, whatever the store's is."""
     classifier = default_classifier()
-    return PairwiseOracle(
+    pairwise = PairwiseOracle(
         classifier,
         threshold=classifier.threshold,
         gate=TopicGate(default_encoder()),
         cache=cache,
     )
+    return JointOracle(classifier, pairwise, cache=cache)
+
+
+def default_reader(encoder: Encoder) -> Reader:
+    """Returns the reader that needs no language model."""
+    return LocalReader(encoder, default_classifier())

@@ -7,7 +7,8 @@ GCMemError
 │   ├── InvalidTextError               empty, too long, NUL, lone surrogate
 │   ├── InvalidScopeError              a scope id that is no usable string
 │   ├── InvalidFilterError             a metadata filter that no store can answer
-│   └── SessionFormatError             a session file that can't be read
+│   ├── SessionFormatError             a session file that can't be read
+│   └── DatasetNotFoundError           a benchmark's data is not where it was looked for
 ├── ChunkNotFoundError (KeyError)      no such chunk in this scope
 ├── MissingExtraError (ImportError)    an optional dependency is not installed
 ├── StoreError                         the store can't do what was asked
@@ -25,6 +26,7 @@ GCMemError
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from pathlib import Path
 
 
 class GCMemError(Exception):
@@ -70,6 +72,15 @@ class InvalidFilterError(InvalidInputError):
 
 class SessionFormatError(InvalidInputError):
     """A session file is not in a format that gcmem reads."""
+
+
+class DatasetNotFoundError(InvalidInputError):
+    """The data of a benchmark is not at the path; the message says where to download it."""
+
+    def __init__(self, name: str, *, path: Path, wanted: str, download: str) -> None:
+        super().__init__(f"no {name} data at {path}: expected {wanted}; get it from {download}")
+        self.name = name
+        self.path = path
 
 
 class ChunkNotFoundError(GCMemError, KeyError):

@@ -12,9 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args
 
-from gcmem.answer import LocalReader
 from gcmem.config import Settings
-from gcmem.defaults import default_encoder, default_oracle
+from gcmem.defaults import default_encoder, default_oracle, default_reader
 from gcmem.dominance import standard, temporal_dominance, timestamp_rerank
 from gcmem.encode import CachedEncoder
 from gcmem.errors import (
@@ -25,9 +24,10 @@ from gcmem.errors import (
 from gcmem.filters import check_k, check_limit, check_options, make_filter
 from gcmem.ingest import Message, as_turns, chunks_of
 from gcmem.ingest.turns import check_text
+from gcmem.linking import link
 from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
 from gcmem.qualify import may_remove
-from gcmem.retrieve import KeywordExpander, retrieve
+from gcmem.retrieve import edges_of, retrieve
 from gcmem.store import open_embedded
 from gcmem.types import (
     Answer,
@@ -100,8 +100,8 @@ class Memory:
             raise InvalidInputError("pass either path or store, not both")
         self.settings = settings or Settings()
         self.encoder = default_encoder() if encoder is None else CachedEncoder.around(encoder)
-        self.reader = reader or LocalReader(self.encoder)
-        self._expander = expander or KeywordExpander()
+        self.reader = reader or default_reader(self.encoder)
+        self._expander = expander
         self._clock = clock
         self.store = store or open_embedded(
             DEFAULT_PATH if path is None else path,
@@ -188,10 +188,7 @@ class Memory:
         check_choice(mode, name="mode", allowed=get_args(Mode))
         where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
         stopwatch = _Stopwatch()
-        candidates = self._candidates(
-            query, k=k, overfetch=self.settings.overfetch, where=where, options=options,
-            watch=stopwatch,
-        )  # fmt: skip
+        candidates = self._candidates(query, k=k, where=where, options=options, watch=stopwatch)
         resolution = self._resolve(candidates, watch=stopwatch)
         return SearchResult(
             query=candidates.query,
@@ -247,7 +244,7 @@ class Memory:
     ) -> tuple[Answer, ...]:
         """Answers by several paths over one frozen candidate set, for comparison.
 
-        Every path reads the same set: the k most similar chunks and the recency buffer.
+        Every path reads the same set: the k most similar chunks and what the strategy adds.
         """
         check_choice(mode, name="mode", allowed=get_args(PromptMode))
         if isinstance(paths, str) or len(set(paths)) != len(paths):
@@ -256,9 +253,7 @@ class Memory:
             check_choice(path, name="path", allowed=get_args(AnswerPath))
         where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
         watch = _Stopwatch()
-        candidates = self._candidates(
-            question, k=k, overfetch=1, where=where, options=options, watch=watch
-        )
+        candidates = self._candidates(question, k=k, where=where, options=options, watch=watch)
         resolvers: dict[AnswerPath, Callable[[], Resolution]] = {
             "standard": lambda: standard(candidates),
             "timestamp": lambda: timestamp_rerank(candidates),
@@ -378,6 +373,17 @@ class Memory:
             wanted = {i for i, chunk in found.items() if scope.covers(chunk.scope)}
         return self.store.log.delete(sorted(wanted))
 
+    def link(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
+        """Judges what was added since the last call against its neighbours; returns how many.
+
+        Searches follow the conflicts found, and are right without it. `limit` bounds one call;
+        stopped at any moment, the next call goes on.
+        """
+        check_limit(limit)
+        return link(
+            self.store, encoder=self.encoder, oracle=self.oracle, limit=limit, progress=progress
+        )
+
     aadd = in_thread(add)
     asearch = in_thread(search)
     aask = in_thread(ask)
@@ -387,7 +393,6 @@ class Memory:
         query: str,
         *,
         k: int,
-        overfetch: int,
         where: ChunkFilter,
         options: Sequence[str],
         watch: _Stopwatch,
@@ -396,16 +401,20 @@ class Memory:
         check_options(options)
         query = check_text(query).strip()
         with watch.timing("encode_ms"):
-            vectors = self.encoder.encode(self._expander.expand(query))
+            queries = self._expander.expand(query) if self._expander else (query,)
+            vectors = self.encoder.encode(queries)
         with watch.timing("retrieve_ms"):
             return retrieve(
                 self.store,
                 query=query,
                 queries=vectors,
-                k=k * overfetch,
+                k=k,
                 where=where,
                 options=options,
-                use_stm=self.settings.stm_size > 0,
+                strategy=self.settings.strategy,
+                frontier=self.settings.frontier,
+                pool=k * self.settings.overfetch,
+                oracle=self.oracle.id,
             )
 
     def _resolve(self, candidates: CandidateSet, *, watch: _Stopwatch) -> Resolution:
@@ -413,6 +422,8 @@ class Memory:
             conflicts = self.oracle.judge(candidates)
         with watch.timing("dominance_ms"):
             resolution = temporal_dominance(candidates, conflicts)
+        if self.store.verdicts is not None and resolution.shadows:
+            self.store.verdicts.link(edges_of(resolution.shadows))
         return replace(resolution, kept=candidates.items) if self._annotates_only else resolution
 
 

@@ -84,9 +84,14 @@ class VectorIndex(Protocol):
     """The medium-term memory (MTM): similarity over the log's vectors."""
 
     def search(
-        self, queries: Vectors, *, k: int, where: ChunkFilter
+        self, queries: Vectors, *, k: int, where: ChunkFilter, frontier: int = 0
     ) -> list[list[tuple[str, float]]]:
-        """Returns, for each query, the k most similar chunk ids with their cosine."""
+        """Returns, for each query, the k most similar chunk ids with their cosine.
+
+        With `frontier`, those follow, newest first, that fewer than so many newer chunks match in
+        similarity. An engine that can't do this in one pass calls
+        `gcmem.retrieve.search_frontier`, which asks for one time range after the other.
+        """
 
     def score(self, queries: Vectors, ids: Sequence[str]) -> Vectors:
         """Returns the cosine of every query (rows) to every id (columns)."""
@@ -157,8 +162,21 @@ class PairClassifier(Protocol):
         """Returns, for each (older, newer), how surely they contradict, from 0 to 1."""
 
 
+class StanceClassifier(Protocol):
+    """Reads single chunks: which of the answers to a question does it speak for?"""
+
+    @property
+    def id(self) -> str:
+        """Name and version."""
+
+    def stances(
+        self, question: str, options: Sequence[str], texts: Sequence[str]
+    ) -> list[tuple[float, ...]]:
+        """Returns, for each text, the probability of every option, and last that of none."""
+
+
 class VerdictCache(Protocol):
-    """Remembers scores: the past is immutable, so a verdict on two chunks is too."""
+    """Remembers scores and conflicts: the past is immutable, so a verdict on two chunks is too."""
 
     def get(
         self, oracle: str, question: str, pairs: Sequence[tuple[str, str]]
@@ -167,6 +185,15 @@ class VerdictCache(Protocol):
 
     def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
         """Keeps scores; losing them costs time, never truth."""
+
+    def link(self, conflicts: Sequence[Conflict], *, up_to_seq: int | None = None) -> None:
+        """Keeps conflicts as edges from old to newer; `up_to_seq`: chunks so far were searched."""
+
+    def linked_up_to(self) -> int:
+        """Returns the last `up_to_seq`, 0 at first."""
+
+    def witnesses(self, oracle: str, ids: Sequence[str]) -> dict[str, list[str]]:
+        """Returns the newer ends of an oracle's edges, by the old end."""
 
     def close(self) -> None:
         """Releases what the cache holds open."""

@@ -10,6 +10,7 @@ from typing import Any, Literal, NoReturn
 from gcmem.errors import InvalidInputError, InvalidScopeError, NaiveTimeError
 
 Origin = Literal["mtm", "stm", "edge"]
+Strategy = Literal["dense", "dense+stm", "stratified"]
 Mode = Literal["drop", "demote", "annotate"]
 AnswerPath = Literal["standard", "timestamp", "gcmem"]
 PromptMode = Literal["forced-choice", "allow-unclear"]
@@ -162,6 +163,27 @@ class ChunkFilter:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, utc(value, name=name))
+
+    def admits(self, chunk: Chunk) -> bool:
+        """Tells whether a chunk of a log passes."""
+        at, recorded_at = chunk.at, chunk.recorded_at
+        return (
+            self.scope.covers(chunk.scope)
+            and (self.after is None or (at is not None and at > self.after))
+            and (self.as_of is None or (at is not None and at <= self.as_of))
+            and (
+                self.known_at is None or (recorded_at is not None and recorded_at <= self.known_at)
+            )
+            and all(_has(chunk.metadata, key, value) for key, value in self.metadata)
+        )
+
+
+def _has(metadata: Mapping[str, Any], key: str, wanted: Scalar | tuple[Scalar, ...]) -> bool:
+    if key not in metadata:
+        return False
+    value = metadata[key]
+    members = wanted if isinstance(wanted, tuple) else (wanted,)
+    return any(value == m and isinstance(value, bool) == isinstance(m, bool) for m in members)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,9 @@ import subprocess
 import sys
 
 COMMANDS = (
-    "demo", "add", "search", "ask", "history", "forget", "reindex", "qualify", "doctor",
+    "demo", "add", "search", "ask", "history", "forget", "link", "reindex", "qualify", "doctor",
+    "bench", "bench epsilon", "bench expansion", "bench theory", "bench data", "bench data build",
+    "bench data stats", "bench data leakage", "bench data pairs",
 )  # fmt: skip
 HEADER = """# The command line
 
@@ -19,7 +21,7 @@ Written by `make docs` from `gcmem --help`; a test keeps it true.
 def reference() -> str:
     """Returns the whole page."""
     parts = [HEADER, _section("gcmem", ())]
-    parts += [_section(f"gcmem {command}", (command,)) for command in COMMANDS]
+    parts += [_section(f"gcmem {command}", tuple(command.split())) for command in COMMANDS]
     return "\n".join(parts)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from training import lint_corpus
 from training.corpus_text import near_duplicates, stem
+from training.lint_report import Report
 
 Body = dict[str, Any]
 NONE = dict.fromkeys(lint_corpus.MINIMUMS, 0)
@@ -38,7 +39,7 @@ def family(name: str = "pets", writer: str = "w01") -> Body:
     }
 
 
-def lint(folder: Path, *bodies: Body) -> lint_corpus.Report:
+def lint(folder: Path, *bodies: Body) -> Report:
     lines = [json.dumps(body, ensure_ascii=False) for body in bodies]
     (folder / "w.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     return lint_corpus.lint(folder, NONE)
@@ -51,15 +52,15 @@ def broken(change: Callable[[Body], object]) -> Body:
 
 
 @pytest.fixture(scope="module")
-def real() -> lint_corpus.Report:
+def real() -> Report:
     return lint_corpus.lint()
 
 
-def test_the_corpus_has_no_errors(real: lint_corpus.Report) -> None:
+def test_the_corpus_has_no_errors(real: Report) -> None:
     assert real.errors == []
 
 
-def test_the_corpus_meets_its_aims(real: lint_corpus.Report) -> None:
+def test_the_corpus_meets_its_aims(real: Report) -> None:
     assert real.stats["label leakage"] <= lint_corpus.LEAK_AIM
     assert real.stats["exact duplicate pairs"] == 0
     assert real.stats["near-duplicate behaviours"] == 0

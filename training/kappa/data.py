@@ -1,8 +1,9 @@
-"""The training data: families of states, explicit updates, look-alikes, and public NLI pairs.
+"""The training data: families of states, contrasts, facts, and public NLI pairs.
 
 Two things are held out. Whole families, by writer (`DEV_WRITERS`, `TEST_WRITERS`), measure what
 the model makes of a topic it never saw. In all other families a share of the sentences and pairs,
-chosen by a hash of their text, measures unseen sentences of seen families.
+chosen by a hash of their text, measures unseen sentences of seen families. A contrast (one older
+line, many newer) and a relation of facts fall into one part whole.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 DEV_WRITERS = frozenset({"w12"})
@@ -30,6 +32,25 @@ class Pair:
     newer: str
     conflict: bool
     category: str
+    group: str = ""
+    """What must stay in one part together; without it the pair stands for itself."""
+
+    @property
+    def part(self) -> str:
+        """The part of the data that the pair belongs to."""
+        return part_of(self.group or self.older + self.newer)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A subject's value stated twice, and another value of it; `single`: one value at a time."""
+
+    relation: str
+    single: bool
+    first: str
+    again: str
+    second: str
+    question: str
 
 
 @dataclass(slots=True)
@@ -55,7 +76,7 @@ def part_of(text: str) -> str:
 def load_families(folder: Path = CORPUS) -> list[Family]:
     """Reads the corpus; a family that several writers worked on is joined."""
     families: dict[str, Family] = {}
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in sorted(folder.glob("w*.jsonl")):
         for line in path.read_text("utf-8").splitlines():
             row = json.loads(line)
             family = families.setdefault(row["family"], Family(row["family"], row["writer"]))
@@ -69,6 +90,58 @@ def load_families(folder: Path = CORPUS) -> list[Family]:
                     for p in row[key]
                 ]
     return list(families.values())
+
+
+def load_contrasts(part: str, folder: Path = CORPUS) -> list[Pair]:
+    """Reads the contrasts of one part: an older line, and newer ones that change it or don't."""
+    pairs = []
+    for row in _rows(folder / "contrasts.jsonl"):
+        if part_of(row["older"]) != part:
+            continue
+        pairs += [
+            Pair(
+                row["question"],
+                row["older"],
+                newer["text"],
+                newer["kind"] == "conflict",
+                f"contrast/{newer['kind']}",
+                group=row["older"],
+            )
+            for newer in row["newer"]
+        ]
+    return pairs
+
+
+def load_facts(part: str, folder: Path = CORPUS) -> list[list[Fact]]:
+    """Reads the relations of one part, each with the facts of its subjects."""
+    return [
+        [
+            Fact(row["relation"], row["single"], f["first"], f["again"], f["second"], f["question"])
+            for f in row["facts"]
+        ]
+        for row in _rows(folder / "facts.jsonl")
+        if part_of(row["relation"]) == part
+    ]
+
+
+def fact_pairs(relations: Sequence[Sequence[Fact]], *, seed: int) -> list[Pair]:
+    """Draws labelled pairs of facts: another value, the same value, another subject."""
+    rng = random.Random(seed)
+    drawn = []
+    for facts in relations:
+        for fact in facts:
+            stated = rng.choice([fact.first, fact.again])
+            kind = "facts/other value" if fact.single else "facts/several values"
+            drawn.append(Pair(fact.question, stated, fact.second, fact.single, kind))
+            drawn.append(Pair(fact.question, fact.first, fact.again, False, "facts/restated"))
+            other = rng.choice([f for f in facts if f is not fact])
+            text = rng.choice([other.first, other.again, other.second])
+            drawn.append(Pair(fact.question, stated, text, False, "facts/other subject"))
+    return drawn
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def held_out(families: Sequence[Family], part: str) -> list[Family]:
@@ -93,7 +166,7 @@ def seen(families: Sequence[Family], part: str) -> list[Family]:
                     for state, sentences in family.states.items()
                 },
                 neutral=[s for s in family.neutral if part_of(s) == part],
-                pairs=[p for p in family.pairs if part_of(p.older + p.newer) == part],
+                pairs=[p for p in family.pairs if p.part == part],
             )
         )
     return cut
@@ -168,77 +241,3 @@ def load_statebench(path: Path) -> list[Pair]:
                 ]
                 facts[write["key"]] = write["value"]
     return pairs
-
-
-class Draw:
-    """Draws training rows for ever: ((texts, …), label), label None where only a teacher knows."""
-
-    def __init__(self, families: Sequence[Family], extra: dict[str, list[Pair]], seed: int) -> None:
-        self._rng = random.Random(seed)
-        self._families = [f for f in families if sum(map(bool, f.states.values())) >= 2]
-        self._sentences = [s for f in families for v in f.states.values() for s in v]
-        pairs = [p for f in families for p in f.pairs]
-        self._pools = {
-            "explicit": [p for p in pairs if p.conflict],
-            "lookalikes": [p for p in pairs if not p.conflict],
-            **extra,
-        }
-        self._by_family = [f.pairs for f in families if len(f.pairs) > 1]
-
-    def pairs(self, counts: dict[str, int]) -> list[tuple[tuple[str, ...], float | None]]:
-        """Returns rows of the pair task: question, and the two texts in a fixed order."""
-        drawn: list[tuple[str, str, str, float | None]] = []
-        rng = self._rng
-        for name, pool in self._pools.items():
-            drawn += [
-                (p.question, p.older, p.newer, float(p.conflict))
-                for p in (rng.choices(pool, k=counts.get(name, 0)) if pool else ())
-            ]
-        for _ in range(counts["unrelated"]):
-            a, b = rng.sample(self._pools["explicit"], 2)
-            drawn.append(
-                (a.question, a.older, rng.choice([b.newer, rng.choice(self._sentences)]), 0.0)
-            )
-        for _ in range(counts["behaviours"]):
-            family = rng.choice(self._families)
-            question = rng.choice([*family.questions, ""])
-            label, other = rng.sample(sorted(k for k, v in family.states.items() if v), 2)
-            one = rng.choice(family.states[label])
-            near = [s for s in (*family.states[label], *family.neutral) if s != one]
-            drawn.append((question, one, rng.choice(near), 0.0))
-            drawn.append((question, one, rng.choice(self._sentences), 0.0))
-            if counts.get("other states"):
-                drawn.append((question, one, rng.choice(family.states[other]), 1.0))
-        for _ in range(counts.get("unlabelled", 0)):
-            a, b = rng.sample(rng.choice(self._by_family), 2)
-            drawn.append(
-                (
-                    rng.choice([a.question, b.question, ""]),
-                    a.older,
-                    rng.choice([b.newer, b.older]),
-                    None,
-                )
-            )
-        return [((q, *sorted((a, b))), label) for q, a, b, label in drawn if a != b]
-
-    def stances(self, count: int) -> list[tuple[tuple[str, ...], float | None]]:
-        """Returns rows of the stance task: does the sentence speak for this answer?"""
-        rows: list[tuple[tuple[str, ...], float | None]] = []
-        rng = self._rng
-        for _ in range(count):
-            family = rng.choice(self._families)
-            question = rng.choice(family.questions)
-            labels = sorted(k for k, v in family.states.items() if v)
-            own = rng.choice(labels)
-            sentence = rng.choice(family.states[own])
-            rows += [((stance(question, o), sentence), float(o == own)) for o in labels]
-            option = stance(question, rng.choice(labels))
-            if family.neutral:
-                rows.append(((option, rng.choice(family.neutral)), 0.0))
-            rows.append(((option, rng.choice(self._sentences)), 0.0))
-        return rows
-
-
-def stance(question: str, option: str) -> str:
-    """Returns the text that a sentence is held against."""
-    return f"{question} {option}"

@@ -1,20 +1,28 @@
 """Measures the shipped oracle on explicit pairs, families seen and unseen apart, and its gate.
 
-python -m training.kappa.evaluate [--part test]
+python -m training.kappa.evaluate [--part test] [--record]
+
+With --record, the shipped test pairs are judged too, and the verdict is written beside the model.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import replace
 
 from training.kappa.data import Family, held_out, load_families, seen
 
 from gcmem import Candidate, CandidateSet, Chunk
-from gcmem.conflict import TopicGate
+from gcmem.conflict import GoldOracle, TopicGate
 from gcmem.defaults import default_encoder, default_oracle
-from gcmem.qualify import LabelledPair, qualify_pairs
-from gcmem.retrieve import KeywordExpander
+from gcmem.qualify import (
+    SHIPPED_PAIRS,
+    SHIPPED_RECORD,
+    LabelledPair,
+    load_pairs,
+    qualify_pairs,
+)
 
 
 def pairs_of(families: list[Family]) -> list[LabelledPair]:
@@ -39,11 +47,11 @@ def families_of(families: list[Family], part: str) -> list[Family]:
 
 def gate_share(pairs: list[LabelledPair]) -> float:
     """Returns the share of pairs that the gate lets through, at the relevances of a search."""
-    encoder, expander = default_encoder(), KeywordExpander()
+    encoder = default_encoder()
     gate = TopicGate(encoder)
     passed = 0
     for pair in pairs:
-        queries = encoder.encode(expander.expand(pair.question))
+        queries = encoder.encode([pair.question])
         texts = encoder.encode([pair.older, pair.newer])
         chunks = [Chunk(id=str(n), text=t, at=None) for n, t in enumerate((pair.older, pair.newer))]
         items = tuple(
@@ -59,7 +67,9 @@ def main() -> None:
     """Prints precision and recall of both."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--part", default="test", choices=["dev", "test"])
-    part = parser.parse_args().part
+    parser.add_argument("--record", action="store_true", help="write qualification.json")
+    args = parser.parse_args()
+    part = args.part
     families = load_families()
     asked = [p for p in pairs_of(families_of(families, part)) if p.conflict and p.question]
     mixed = [replace(p, newer=q.newer) for p, q in zip(asked, asked[97:] + asked[:97], strict=True)]
@@ -70,6 +80,10 @@ def main() -> None:
         print(
             f"{name} families: n {found.judged}, precision {found.precision}, recall {found.recall}"
         )
+    if args.record:
+        whole = qualify_pairs(default_oracle(), load_pairs(SHIPPED_PAIRS))
+        verdicts = {whole.oracle: whole.verdict, GoldOracle.id: "optimal"}
+        SHIPPED_RECORD.write_text(json.dumps(verdicts, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Ships a trained pair scorer: ONNX, int8, calibrated, measured.
+"""Ships a trained scorer: ONNX, 8 bits, calibrated.
 
-    python -m training.kappa.export --run DIR --checkpoint DIR
+    python -m training.kappa.export --run DIR --name deep --checkpoint DIR
 
 Writes src/gcmem/models/kappa: model.onnx, config.json (calibration and threshold, both chosen on
 the dev part with the int8 model) and test_pairs.jsonl (the held-out pairs that `gcmem qualify`
@@ -17,32 +17,35 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from onnxruntime.quantization import QuantType, quantize_dynamic
 from training.kappa.data import (
     Family,
     Pair,
     behavioural_pairs,
+    fact_pairs,
     held_out,
+    load_contrasts,
+    load_facts,
     load_families,
     seen,
     unrelated_updates,
 )
 from training.kappa.metrics import at_threshold, recall_at_precision
-from training.kappa.model import Scorer, load_backbone
+from training.kappa.train import load_scorer
+from training.quantise import quantise
 
-from gcmem.conflict.local import LocalClassifier
+from gcmem.conflict.local import END, START, LocalClassifier
 
 TARGET = Path(__file__).parents[2] / "src" / "gcmem" / "models" / "kappa"
-NAME, VERSION = "gcmem-kappa", 1
+NAME, VERSION = "gcmem-kappa", 2
+OUTPUTS = ("pair", "state", "none", "option")
 PRECISION = 0.95
 
 
-def export_onnx(run: Path, checkpoint: Path, target: Path) -> None:
-    """Writes the int8 model."""
-    model = Scorer(load_backbone(checkpoint))
-    model.load_state_dict(torch.load(run / "weights.pt", map_location="cpu"))
-    model.float().eval()
-    sample = torch.tensor([[101, 2054, 102, 2003, 102, 2008, 102]])
+def export_onnx(run: Path, name: str, checkpoint: Path, target: Path) -> None:
+    """Writes the 8-bit model."""
+    model = load_scorer(run, name, checkpoint=checkpoint).eval()
+    sample = torch.tensor([[START, 2054, END, 2003, END, 2008, END]])
+    rows = {0: "batch"}
     with tempfile.TemporaryDirectory() as folder:
         full = Path(folder) / "fp32.onnx"
         torch.onnx.export(
@@ -50,18 +53,17 @@ def export_onnx(run: Path, checkpoint: Path, target: Path) -> None:
             (sample, torch.ones_like(sample)),
             str(full),
             input_names=["input_ids", "attention_mask"],
-            output_names=["logit"],
+            output_names=list(OUTPUTS),
             dynamic_axes={
                 "input_ids": {0: "batch", 1: "tokens"},
                 "attention_mask": {0: "batch", 1: "tokens"},
-                "logit": {0: "batch"},
+                **dict.fromkeys(OUTPUTS, rows),
+                "option": {0: "batch", 1: "tokens"},
             },
             opset_version=17,
             dynamo=False,
         )
-        quantize_dynamic(
-            str(full), str(target / "model.onnx"), weight_type=QuantType.QInt8, per_channel=True
-        )
+        quantise(full, target / "model.onnx")
 
 
 def calibrate(target: Path, pairs: list[Pair]) -> dict[str, float]:
@@ -121,6 +123,7 @@ def evaluation_pairs(families: list[Family], part: str) -> list[Pair]:
     """Returns what a part is measured on: explicit, look-alike, unrelated and behavioural pairs."""
     new, old = held_out(families, part), seen(families, part)
     explicit = [p for f in (*new, *old) for p in f.pairs]
+    explicit += load_contrasts(part) + fact_pairs(load_facts(part), seed=0)
     behavioural = behavioural_pairs(new, per_family=25, seed=3)
     drawn = behavioural_pairs(old, per_family=3, seed=4)
     unrelated = [p for p in drawn if p.category == "unrelated/chat"]
@@ -131,14 +134,17 @@ def evaluation_pairs(families: list[Family], part: str) -> list[Pair]:
 def main() -> None:
     """Exports, calibrates on dev and writes the test pairs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--run", type=Path, required=True, help="a run of training.kappa.train")
+    parser.add_argument("--name", default="deep", help="which scorer of the run")
+    parser.add_argument("--checkpoint", type=Path, required=True, help="what it was made of")
     parser.add_argument("--target", type=Path, default=TARGET)
     args = parser.parse_args()
     args.target.mkdir(parents=True, exist_ok=True)
-    export_onnx(args.run, args.checkpoint, args.target)
+    export_onnx(args.run, args.name, args.checkpoint, args.target)
     families = load_families()
-    dev = [p for p in evaluation_pairs(families, "dev") if not p.category.startswith("behav")]
+    # Not the contrasts: how many look-alikes stand beside a conflict there is arbitrary.
+    kinds = ("explicit", "lookalikes", "unrelated")
+    dev = [p for p in evaluation_pairs(families, "dev") if p.category.startswith(kinds)]
     calibrate(args.target, dev)
     test = evaluation_pairs(families, "test")
     random.Random(0).shuffle(test)

@@ -1,4 +1,4 @@
-"""The scorer: a transformer that reads its texts together, and one logit from the first token."""
+"""The scorer: a transformer that reads its texts together, with a head for each task."""
 
 from __future__ import annotations
 
@@ -8,31 +8,58 @@ import torch
 from torch import nn
 from transformers import AutoModel
 
+from gcmem.conflict.local import END, MPNET_SHIFT, PAD, START
 
-def load_backbone(checkpoint: Path, *, layers: int | None = None) -> nn.Module:
-    """Loads a transformer; with `layers`, only that many of its layers, evenly spaced."""
-    backbone = AutoModel.from_pretrained(
-        checkpoint, attn_implementation="eager", dtype=torch.float32
-    )
-    if layers is not None:
-        total = len(backbone.encoder.layer)
-        kept = [round(i * (total - 1) / (layers - 1)) for i in range(layers)]
-        backbone.encoder.layer = nn.ModuleList(backbone.encoder.layer[i] for i in kept)
-        backbone.config.num_hidden_layers = layers
+MPNET_SPECIAL = {START: 0, PAD: 1, END: 2}
+
+
+def load_backbone(checkpoint: Path) -> nn.Module:
+    """Loads a transformer in full precision."""
+    return AutoModel.from_pretrained(checkpoint, attn_implementation="eager", dtype=torch.float32)
+
+
+def thinned(backbone: nn.Module, layers: int) -> nn.Module:
+    """Keeps only that many of its layers, evenly spaced."""
+    total = len(backbone.encoder.layer)
+    kept = [round(i * (total - 1) / (layers - 1)) for i in range(layers)]
+    backbone.encoder.layer = nn.ModuleList(backbone.encoder.layer[i] for i in kept)
+    backbone.config.num_hidden_layers = layers
     return backbone
 
 
 class Scorer(nn.Module):
-    """Scores one row: question, older and newer, or question with option and sentence."""
+    """Reads token ids of BERT's vocabulary, whatever the backbone's is.
+
+    Returns four logits. From the first token: that the two texts contradict, that they imply
+    different states, and that no option is spoken for. From every token: that an option is spoken
+    for, to be read at the separator that closes the option.
+    """
 
     def __init__(self, backbone: nn.Module) -> None:
         super().__init__()
         self.backbone = backbone
         width = backbone.config.hidden_size
-        self.head = nn.Sequential(
-            nn.Linear(width, width), nn.Tanh(), nn.Dropout(0.1), nn.Linear(width, 1)
+        self.pair, self.state, self.none, self.option = (_head(width) for _ in range(4))
+        self.mpnet = backbone.config.model_type == "mpnet"
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        if self.mpnet:
+            # MPNet's vocabulary is BERT's, moved up by its own special tokens.
+            own = input_ids + MPNET_SHIFT
+            for bert, special in MPNET_SPECIAL.items():
+                own = torch.where(input_ids == bert, special, own)
+            input_ids = own
+        hidden = self.backbone(input_ids=input_ids, attention_mask=attention_mask)[0]
+        first = hidden[:, 0]
+        return (
+            self.pair(first).squeeze(-1),
+            self.state(first).squeeze(-1),
+            self.none(first).squeeze(-1),
+            self.option(hidden).squeeze(-1),
         )
 
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        hidden = self.backbone(input_ids=input_ids, attention_mask=attention_mask)[0]
-        return self.head(hidden[:, 0]).squeeze(-1)
+
+def _head(width: int) -> nn.Module:
+    return nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Dropout(0.1), nn.Linear(width, 1))

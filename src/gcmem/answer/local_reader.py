@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gcmem.protocols import Encoder, Vectors
+from gcmem.protocols import Encoder, StanceClassifier, Vectors
 from gcmem.types import Prompt, Reading
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -20,16 +20,18 @@ UNCLEAR_SHARE = 0.05
 
 
 class LocalReader:
-    """Compares embeddings: it neither reasons nor writes, and never says what no chunk says.
+    """Votes and quotes: it neither reasons nor writes, and never says what no chunk says.
 
-    Given options, every chunk votes for the option it is most similar to, weighted by how close
-    the chunk is to the question and how early it is shown. Without options, it quotes the
-    sentence closest to the question.
+    Given options, every chunk votes. Where chunks name an option, those vote, by similarity to the
+    question with each option; where none does, each votes for what it lets one infer (`stances`).
+    What is shown earlier counts a little more. Without options, it quotes the sentence closest to
+    the question.
     """
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, stances: StanceClassifier | None = None) -> None:
         self._encoder = encoder
-        self.id = f"local:{encoder.id}"
+        self._stances = stances
+        self.id = f"local:{encoder.id}" if stances is None else f"local:{stances.id}"
 
     def read(self, prompts: Sequence[Prompt]) -> tuple[Reading, ...]:
         """Returns one reading a prompt."""
@@ -50,16 +52,35 @@ class LocalReader:
         """Returns each option's share of the vote; equal shares where there is no chunk."""
         if not prompt.chunks:
             return np.full(len(prompt.options), 1 / len(prompt.options), dtype=np.float32)
-        chunks = self._encoder.encode([chunk.text for chunk in prompt.chunks])
+        votes, weights = self._votes(prompt)
+        weights = weights * POSITION_DISCOUNT ** np.arange(len(weights))
+        total = max(float(weights.sum()), 1e-9)
+        shares: Vectors = (weights[:, None] * votes).sum(axis=0) / total
+        return shares
+
+    def _votes(self, prompt: Prompt) -> tuple[Vectors, Vectors]:
+        """Returns each chunk's vote over the options, and how much it counts."""
+        texts = [chunk.text for chunk in prompt.chunks]
+        named = np.array([[_names(text, option) for option in prompt.options] for text in texts])
+        # What is said outright outweighs what has to be inferred.
+        if self._stances is None or named.any():
+            votes, weights = self._by_similarity(prompt, texts)
+            return votes, weights * named.any(axis=1) if named.any() else weights
+        said = np.array(
+            self._stances.stances(prompt.question, prompt.options, texts), dtype=np.float32
+        )
+        on_topic: Vectors = 1 - said[:, -1]
+        sure = said[:, :-1] / np.maximum(on_topic[:, None], 1e-9)
+        return sure.astype(np.float32), on_topic
+
+    def _by_similarity(self, prompt: Prompt, texts: list[str]) -> tuple[Vectors, Vectors]:
+        chunks = self._encoder.encode(texts)
         question = self._encoder.encode([prompt.question])[0]
         options = self._encoder.encode([f"{prompt.question} {o}" for o in prompt.options])
         relevance = chunks @ question
-        weights = np.exp(SHARPNESS * (relevance - relevance.max()))
-        weights *= POSITION_DISCOUNT ** np.arange(len(weights))
         votes = np.exp(SHARPNESS * (chunks @ options.T))
         votes /= votes.sum(axis=1, keepdims=True)
-        shares: Vectors = (weights[:, None] * votes).sum(axis=0) / weights.sum()
-        return shares
+        return votes, np.exp(SHARPNESS * (relevance - relevance.max()))
 
     def _quote(self, prompt: Prompt) -> Reading:
         sentences = [s for chunk in prompt.chunks for s in SENTENCE_END.split(chunk.text) if s]
@@ -67,3 +88,7 @@ class LocalReader:
             return Reading(text="unclear")
         vectors = self._encoder.encode([prompt.question, *sentences])
         return Reading(text=sentences[int(np.argmax(vectors[1:] @ vectors[0]))])
+
+
+def _names(text: str, option: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(option)}(?!\w)", text, re.IGNORECASE) is not None

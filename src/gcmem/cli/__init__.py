@@ -8,7 +8,19 @@ from typing import Annotated
 import typer
 
 from gcmem import __version__
-from gcmem.cli import add, ask, demo, doctor, forget, history, qualify, reindex, search
+from gcmem.cli import (
+    add,
+    ask,
+    bench,
+    demo,
+    doctor,
+    forget,
+    history,
+    link,
+    qualify,
+    reindex,
+    search,
+)
 from gcmem.cli.output import fail
 from gcmem.errors import GCMemError
 
@@ -40,8 +52,9 @@ def root(
     """Memory for agents that knows which facts are still true."""
 
 
-for command in (demo, add, search, ask, history, forget, reindex, qualify, doctor):
+for command in (demo, add, search, ask, history, forget, link, reindex, qualify, doctor):
     app.command()(getattr(command, command.__name__.rpartition(".")[2]))
+app.add_typer(bench.app)
 
 
 def run() -> None:

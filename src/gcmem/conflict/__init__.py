@@ -2,6 +2,7 @@
 
 from gcmem.conflict.cascade import CascadeOracle
 from gcmem.conflict.gold import GoldOracle
+from gcmem.conflict.joint import JointOracle
 from gcmem.conflict.llm import LLMOracle, LLMUsage
 from gcmem.conflict.local import LocalClassifier
 from gcmem.conflict.nli import NLIClassifier
@@ -10,6 +11,7 @@ from gcmem.conflict.pairwise import PairwiseOracle, TopicGate
 __all__ = [
     "CascadeOracle",
     "GoldOracle",
+    "JointOracle",
     "LLMOracle",
     "LLMUsage",
     "LocalClassifier",

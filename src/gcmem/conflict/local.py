@@ -1,4 +1,4 @@
-"""The shipped κ: a small cross-encoder that reads the question and both chunks together."""
+"""The shipped κ: a cross-encoder that reads the question with two chunks, or options and one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,15 @@ TOKENIZER = MODELS / "encoder" / "tokenizer.json"  # the two models share their 
 
 
 class LocalClassifier:
-    """Scores pairs in milliseconds on a CPU, without a language model; loaded at first use.
+    """Reads pairs and stances on a CPU, without a language model; loaded at first use.
 
-    The score is calibrated on held-out pairs and symmetric: the two texts are read in
-    alphabetical order. Pairs are run one at a time, so that a verdict never depends on what else
-    was in the batch (int8 activations are scaled over the whole input).
+    A pair's score is calibrated on held-out pairs and symmetric: the two texts are read in
+    alphabetical order. Rows are run one at a time, so that a verdict never depends on what else
+    was in the batch (8-bit activations are scaled over the whole input).
     """
 
     def __init__(self, *, workers: int = 2) -> None:
-        """`workers` is how many pairs are read at once, one core each."""
+        """`workers` is how many rows are read at once, one core each."""
         self._settings: dict[str, Any] = json.loads((FOLDER / "config.json").read_text("utf-8"))
         self._workers = workers
         self._lock = threading.Lock()
@@ -49,43 +50,73 @@ class LocalClassifier:
         """Returns, for each pair, how surely the two can't both be true now."""
         if not pairs:
             return []
-        self._load()
-        texts = list(dict.fromkeys([question, *(text for pair in pairs for text in pair)]))
-        encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
-        tokens = {text: encoding.ids for text, encoding in zip(texts, encodings, strict=True)}
+        tokens = self._tokens([question, *(text for pair in pairs for text in pair)])
         rows = [
-            layout(
-                [tokens[question], *(tokens[text] for text in sorted(pair))],
-                room=self._settings["max_tokens"],
-                start=START,
-                end=END,
-            )
+            self._layout([tokens[question], *(tokens[text] for text in sorted(pair))])
             for pair in pairs
         ]
         with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(self._probability, rows))
+            return list(pool.map(self._conflict, rows))
 
-    def _probability(self, row: list[int]) -> float:
+    def stances(
+        self, question: str, options: Sequence[str], texts: Sequence[str]
+    ) -> list[tuple[float, ...]]:
+        """Returns, for each text, the probability of every option, and last that of none."""
+        if not texts:
+            return []
+        tokens = self._tokens([question, *options, *texts])
+        asked = [tokens[question], *(tokens[option] for option in options)]
+        rows = [self._layout([*asked, tokens[text]]) for text in texts]
+        with ThreadPoolExecutor(self._workers) as pool:
+            return list(pool.map(partial(self._stance, count=len(options)), rows))
+
+    def _tokens(self, texts: Sequence[str]) -> dict[str, list[int]]:
+        self._load()
+        different = list(dict.fromkeys(texts))
+        encodings = self._tokenizer.encode_batch(different, add_special_tokens=False)
+        return {
+            text: [token for token in encoding.ids if token not in SPECIAL]
+            for text, encoding in zip(different, encodings, strict=True)
+        }
+
+    def _layout(self, parts: list[list[int]]) -> list[int]:
+        return layout(parts, room=self._settings["max_tokens"])
+
+    def _run(self, row: list[int], outputs: list[str]) -> list[Any]:
         ids = np.array([row], dtype=np.int64)
         inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        logit = float(self._session.run(None, inputs)[0][0])
-        return 1 / (1 + math.exp(-(self._settings["scale"] * logit + self._settings["bias"])))
+        return [found[0] for found in self._session.run(outputs, inputs)]
+
+    def _conflict(self, row: list[int]) -> float:
+        (logit,) = self._run(row, ["pair"])
+        scaled = self._settings["scale"] * float(logit) + self._settings["bias"]
+        return 1 / (1 + math.exp(-scaled))
+
+    def _stance(self, row: list[int], *, count: int) -> tuple[float, ...]:
+        none, every = self._run(row, ["none", "option"])
+        # An option's logit stands at the separator that closes it; the question's comes first.
+        closes = [place for place, token in enumerate(row) if token == END][1 : count + 1]
+        logits = np.array([*(every[place] for place in closes), none], dtype=np.float64)
+        shares = np.exp(logits - logits.max())
+        return tuple(float(share) for share in shares / shares.sum())
 
 
-START, END = 101, 102  # [CLS] and [SEP] of the vocabulary
+PAD, START, END = 0, 101, 102  # [PAD], [CLS] and [SEP] of the vocabulary
+SPECIAL = frozenset({PAD, START, END, 103})  # a text that spells one out must not pose as it
+MPNET_SHIFT = 4
 
 
-def layout(parts: list[list[int]], *, room: int, start: int, end: int) -> list[int]:
+def layout(parts: list[list[int]], *, room: int) -> list[int]:
     """Joins token lists with separators; a part may take what the others leave of the room.
 
     Training lays its rows out with this function too: the model must see what it was taught on.
     """
     left = room - 1 - len(parts)
-    row = [start]
+    row = [START]
     for number, part in enumerate(parts):
         fair = left // (len(parts) - number)
         spare = sum(max(0, fair - len(other)) for other in parts[number + 1 :])
         cut = part[: fair + spare]
         left -= len(cut)
-        row += [*cut, end]
+        row += [*cut, END]
     return row

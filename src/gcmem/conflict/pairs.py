@@ -7,11 +7,15 @@ from itertools import combinations
 
 from gcmem.types import CandidateSet, Chunk
 
+ROLES = frozenset({"user", "assistant", "system", "tool"})
+"""Speakers that are roles in a chat; any other speaker is somebody by name."""
 UNDATED = datetime.min.replace(tzinfo=UTC)
 
 
 def can_conflict(a: Chunk, b: Chunk) -> bool:
-    """Tells whether a pair is worth asking about: one user, and two different texts."""
+    """Tells whether a pair is worth asking about: one user, two texts, not two named speakers."""
+    if a.speaker != b.speaker and ROLES.isdisjoint((a.speaker, b.speaker)):
+        return False  # "I moved to Lyon" said by Ana is nothing to what Ben says of himself
     return a.scope.user_id == b.scope.user_id and a.text != b.text
 
 

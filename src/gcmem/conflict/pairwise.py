@@ -11,8 +11,10 @@ from gcmem.types import CandidateSet, Chunk, Conflict
 
 Pair = tuple[Chunk, Chunk]
 
-ROUND = 3
+ROUND = 2
 """How many witnesses a chunk is held against before it is seen whether one more is needed."""
+MOST = 6
+"""Behind a gate, a chunk is held against so many newer ones: those most similar to it."""
 
 
 class TopicGate:
@@ -24,28 +26,27 @@ class TopicGate:
     """
 
     def __init__(
-        self, encoder: Encoder, *, similarity: float = 0.2, relevance: float = 0.1
+        self, encoder: Encoder, *, similarity: float = 0.15, relevance: float = 0.15
     ) -> None:
         self._encoder = encoder
         self._similarity = similarity
         self._relevance = relevance
 
     def open_to(self, candidates: CandidateSet, pairs: list[Pair]) -> list[Pair]:
-        """Returns the pairs of the set that are worth judging."""
+        """Returns the pairs of the set that are worth judging, the most similar first."""
         relevant = {i.chunk.id for i in candidates if i.relevance >= self._relevance}
         pairs = [(a, b) for a, b in pairs if a.id in relevant and b.id in relevant]
         texts = list(dict.fromkeys(chunk.text for pair in pairs for chunk in pair))
         vectors = dict(zip(texts, self._encoder.encode(texts), strict=True))
-        return [
-            (a, b)
-            for a, b in pairs
-            if float(np.dot(vectors[a.text], vectors[b.text])) >= self._similarity
-        ]
+        similar = [float(np.dot(vectors[a.text], vectors[b.text])) for a, b in pairs]
+        order = sorted(range(len(pairs)), key=lambda n: -similar[n])
+        return [pairs[n] for n in order if similar[n] >= self._similarity]
 
 
 class PairwiseOracle:
-    """Holds every chunk against newer ones, newest first, until one contradicts it.
+    """Holds every chunk against newer ones, until one contradicts it.
 
+    The newest come first; behind a gate, the most similar do, and after a few it is left at that.
     Pairs of two users and pairs with the same text can't conflict; what the gate stops is not
     judged, what the cache knows is not judged again. Since one witness is enough to shadow a
     chunk, the conflicts returned are those needed for the verdict, not all that exist; a pair
@@ -95,15 +96,17 @@ class PairwiseOracle:
         return tuple(found)
 
     def _witnesses(self, candidates: CandidateSet) -> dict[Chunk, list[Chunk]]:
-        """Returns, for each chunk, what it has to be held against, newest first."""
+        """Returns, for each chunk, what it has to be held against, in this order."""
         pairs = possible_pairs(candidates)
-        if self._gate is not None:
+        if self._gate is None:
+            pairs.sort(key=lambda pair: by_time(pair[1]), reverse=True)
+        else:
             pairs = self._gate.open_to(candidates, pairs)
         queues: dict[Chunk, list[Chunk]] = {}
         for older, newer in pairs:
-            queues.setdefault(older, []).append(newer)
-        for queue in queues.values():
-            queue.sort(key=by_time, reverse=True)
+            queue = queues.setdefault(older, [])
+            if self._gate is None or len(queue) < MOST or _unordered(older, newer):
+                queue.append(newer)
         return queues
 
     def _scores(self, question: str, pairs: list[Pair]) -> list[float]:

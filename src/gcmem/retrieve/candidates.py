@@ -1,11 +1,12 @@
-"""Retrieval: MTM hits of every query, the STM beside them, each chunk once, frozen."""
+"""Retrieval: what is most similar, what is newest, what is known to contradict; then frozen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from gcmem.protocols import Store, Vectors
-from gcmem.types import Candidate, CandidateSet, ChunkFilter, Origin
+from gcmem.retrieve.edges import trace
+from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter, Origin, Strategy
 
 
 def retrieve(
@@ -16,29 +17,51 @@ def retrieve(
     k: int,
     where: ChunkFilter,
     options: Sequence[str] = (),
-    use_stm: bool = True,
+    strategy: Strategy = "stratified",
+    frontier: int = 2,
+    pool: int | None = None,
+    oracle: str | None = None,
 ) -> CandidateSet:
-    """Returns the k most similar chunks and the recency buffer, most relevant first.
+    """Returns the candidates, most relevant first; relevance is the best cosine to any query.
 
-    A chunk's relevance is its best cosine to any of the queries.
+    The k most similar chunks are always among them; the strategy adds to these, and what is left
+    of `pool` goes to the next most similar. With `oracle`, the newer ends of its known conflicts
+    join them.
     """
+    pool = max(k, pool or k)
+    depth = frontier if strategy == "stratified" else 0
+    hits = store.index.search(queries, k=pool, where=where, frontier=depth)
     relevance: dict[str, float] = {}
-    for hits in store.index.search(queries, k=k, where=where):
-        for chunk_id, score in hits:
-            relevance[chunk_id] = max(score, relevance.get(chunk_id, score))
-    best = sorted(relevance, key=lambda chunk_id: -relevance[chunk_id])[:k]
-    chunks = store.log.get(best)  # one that was erased since the search is simply not there
+    for chunk_id, score in (hit for found in hits for hit in found):
+        relevance[chunk_id] = max(score, relevance.get(chunk_id, score))
+    # Sorting is stable: among equals the index has the newest first.
+    similar = dict.fromkeys(i for found in hits for i, _ in found[:pool])
+    ranked = sorted(similar, key=lambda chunk_id: -relevance[chunk_id])
+    newest = [i for found in hits for i, _ in found[pool:]]
+    chosen = list(dict.fromkeys((*ranked[:k], *newest, *ranked)))[:pool]
+    linked: list[Chunk] = []
+    if oracle is not None:
+        linked = trace(store, chosen, oracle=oracle, where=where, most=k)
+        chosen = chosen[: max(k, pool - len(linked))]
+    chunks = store.log.get(chosen)  # one that was erased since the search is simply not there
     origins: dict[str, Origin] = dict.fromkeys(chunks, "mtm")
-    if use_stm:
-        recent = [c for c in store.buffer.recent(where) if c.id not in chunks]
-        for chunk, scores in zip(
-            recent, store.index.score(queries, [c.id for c in recent]).T, strict=True
-        ):
-            chunks[chunk.id], origins[chunk.id] = chunk, "stm"
-            relevance[chunk.id] = float(scores.max())
+    _join(chunks, origins, linked, "edge")
+    if strategy == "dense+stm":
+        _join(chunks, origins, store.buffer.recent(where), "stm")
+    late = [chunk_id for chunk_id in chunks if chunk_id not in relevance]
+    for chunk_id, scores in zip(late, store.index.score(queries, late).T, strict=True):
+        relevance[chunk_id] = float(scores.max())
     items = [
         Candidate(chunk=chunk, relevance=relevance[chunk_id], origin=origins[chunk_id])
         for chunk_id, chunk in chunks.items()
     ]
     items.sort(key=lambda item: (-item.relevance, -(item.chunk.seq or 0)))
     return CandidateSet(query=query, options=tuple(options), as_of=where.as_of, items=tuple(items))
+
+
+def _join(
+    chunks: dict[str, Chunk], origins: dict[str, Origin], more: Sequence[Chunk], origin: Origin
+) -> None:
+    for chunk in more:
+        if chunk.id not in chunks:
+            chunks[chunk.id], origins[chunk.id] = chunk, origin

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gcmem.protocols import ChatModel
-from gcmem.retrieve.expand import unique
 
 SYSTEM = (
     "You rewrite a question for a search over a person's memories. Answer with short statements "
@@ -36,4 +35,13 @@ class ParaphraseExpander:
         user = f"Write {self._count} rewrites of this question:\n{question}"
         reply, _ = self._model.complete(system=SYSTEM, user=user, schema=schema)
         rewrites = [str(query) for query in reply["queries"][: self._count]]
-        return unique(question, *rewrites)
+        return _unique(question, *rewrites)
+
+
+def _unique(*queries: str) -> tuple[str, ...]:
+    """Returns the queries that say something, each once, in order."""
+    seen: dict[str, str] = {}
+    for query in queries:
+        if query.strip():
+            seen.setdefault(query.strip().casefold(), query.strip())
+    return tuple(seen.values())

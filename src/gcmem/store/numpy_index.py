@@ -100,6 +100,7 @@ class NumpyIndex:
 
     def _reset(self) -> None:
         self._rows = _Rows(self._dimensions)
+        self._ordered: tuple[Ints, int, Ints] | None = None
         self._loaded: list[Scope] = []
         self._state = LogState(0, 0, 0)
 
@@ -155,14 +156,18 @@ class NumpyIndex:
         )
 
     def search(
-        self, queries: Vectors, *, k: int, where: ChunkFilter
+        self, queries: Vectors, *, k: int, where: ChunkFilter, frontier: int = 0
     ) -> list[list[tuple[str, float]]]:
-        """Returns, for each query, the k most similar chunks; equal scores newest first."""
+        """Returns, for each query, the k most similar chunks; equal scores newest first.
+
+        With `frontier`, those follow, newest first, that fewer newer ones than that match.
+        """
         rows = self._sync(where.scope)
-        vectors, seqs = rows.vectors, rows.columns[0]
+        vectors = rows.vectors
         matching = self._matching(rows, where)
-        if matching.size == 0 or k == 0:
+        if matching.size == 0:
             return [[] for _ in queries]
+        newest_first = self._newest_first(rows, matching) if frontier else None
         if matching.size < GATHER_BELOW * len(vectors):
             scores = queries @ vectors[matching].T
         else:
@@ -170,15 +175,37 @@ class NumpyIndex:
             scores = np.ascontiguousarray((vectors @ queries.T).T)
             scores = scores if matching.size == len(vectors) else scores[:, matching]
         results = []
-        wanted = min(k, matching.size)
         for query, row_scores in zip(queries, scores, strict=True):
-            least = np.partition(row_scores, -wanted)[-wanted] - ROUNDING
-            best = matching[row_scores >= least]
-            # Summed again row by row: a matrix product may round equal vectors differently.
-            exact = (vectors[best] * query).sum(axis=1)
-            order = np.lexsort((-seqs[best], -exact))[:k]
-            results.append([(rows.ids[best[i]], float(exact[i])) for i in order])
+            hits = _best(rows, query, row_scores, matching, k)
+            if newest_first is not None:
+                picked = newest_first[_unmatched(row_scores[newest_first], frontier)]
+                known = {row for row, _ in hits}
+                hits += [
+                    (int(matching[i]), float(row_scores[i]))
+                    for i in picked
+                    if int(matching[i]) not in known
+                ]
+            results.append([(rows.ids[row], score) for row, score in hits])
         return results
+
+    def _newest_first(self, rows: _View, matching: Ints) -> Ints:
+        """Returns the positions in `matching`, by event time."""
+        place = np.full(len(rows.vectors), -1)
+        place[matching] = np.arange(matching.size)
+        ordered = place[self._by_time(rows)[::-1]]
+        return np.asarray(ordered[ordered >= 0])
+
+    def _by_time(self, rows: _View) -> Ints:
+        """Returns the row numbers by event time; kept until a row is added."""
+        with self._lock:
+            known = self._ordered
+        if known is not None and known[0] is rows.columns.base and known[1] == len(rows.vectors):
+            return known[2]
+        seq, _, at, _ = rows.columns
+        order = np.lexsort((seq, at))
+        with self._lock:
+            self._ordered = (rows.columns.base, len(rows.vectors), order)  # type: ignore[assignment]
+        return order
 
     def _matching(self, rows: _View, where: ChunkFilter) -> Ints:
         """Returns the row numbers that pass the filter."""
@@ -211,3 +238,38 @@ class NumpyIndex:
             if number is not None and number < len(rows.vectors):
                 scores[:, column] = (queries * rows.vectors[number]).sum(axis=1)
         return scores
+
+
+def _best(
+    rows: _View, query: Vectors, scores: Vectors, numbers: Ints, wanted: int
+) -> list[tuple[int, float]]:
+    """Returns the row numbers of the most similar, with their exact cosine."""
+    wanted = min(wanted, len(scores))
+    if wanted == 0:
+        return []
+    least = np.partition(scores, -wanted)[-wanted] - ROUNDING
+    best = numbers[scores >= least]
+    # Summed again row by row: a matrix product may round equal vectors differently.
+    exact = (rows.vectors[best] * query).sum(axis=1)
+    order = np.lexsort((-rows.columns[0][best], -exact))[:wanted]
+    return [(int(best[i]), float(exact[i])) for i in order]
+
+
+def _unmatched(scores: Vectors, depth: int) -> Ints:
+    """Returns the positions, in order, of scores that fewer than `depth` earlier ones match.
+
+    Whatever matches a score lies in an earlier layer of running maxima, so the first `depth`
+    layers hold all that is looked for and all that is needed to count.
+    """
+    left = np.arange(len(scores))
+    layers = []
+    for _ in range(min(depth, len(scores))):
+        own = scores[left]
+        before = np.concatenate([[-np.inf], np.maximum.accumulate(own)[:-1]])
+        is_record = own > before + ROUNDING
+        layers.append(left[is_record])
+        left = left[~is_record]
+    found = np.sort(np.concatenate(layers))
+    own = scores[found]
+    matched = np.tril(own[None, :] > own[:, None] - ROUNDING, -1).sum(axis=1)
+    return np.asarray(found[matched < depth])

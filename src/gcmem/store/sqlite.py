@@ -178,8 +178,9 @@ class SQLiteLog:
                 if row is not None:
                     connection.execute("DELETE FROM vectors WHERE seq = ?", row)
                     connection.execute("INSERT INTO tombstones (seq) VALUES (?)", row)
-                    connection.execute("DELETE FROM verdicts WHERE older = ?", (chunk_id,))
-                    connection.execute("DELETE FROM verdicts WHERE newer = ?", (chunk_id,))
+                    for table in ("verdicts", "edges"):
+                        connection.execute(f"DELETE FROM {table} WHERE older = ?", (chunk_id,))
+                        connection.execute(f"DELETE FROM {table} WHERE newer = ?", (chunk_id,))
                     erased += 1
         if erased:
             with self._reading() as connection:

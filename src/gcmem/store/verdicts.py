@@ -1,4 +1,4 @@
-"""The embedded verdict cache: a table beside the log."""
+"""The embedded verdict cache: scores and conflict edges, in tables beside the log."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from gcmem.store.sqlite_file import IN_MEMORY, transaction, translated_errors
+from gcmem.types import Conflict
 
 PAGE = 400
 BUSY_TIMEOUT_S = 0.05
@@ -30,9 +31,12 @@ class SQLiteVerdicts:
         )
         self._connection.execute("PRAGMA synchronous = NORMAL")
         if location == IN_MEMORY:
-            self._connection.execute(
+            self._connection.executescript(
                 "CREATE TABLE verdicts (older, newer, oracle, question, score, "
-                "PRIMARY KEY (older, newer, oracle, question)) WITHOUT ROWID"
+                "PRIMARY KEY (older, newer, oracle, question)) WITHOUT ROWID;"
+                "CREATE TABLE edges (older, newer, oracle, score, "
+                "PRIMARY KEY (older, oracle, newer)) WITHOUT ROWID;"
+                "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)"
             )
 
     def get(
@@ -65,6 +69,40 @@ class SQLiteVerdicts:
         # Busy, read-only or full: a verdict can always be made again.
         with self._lock, suppress(sqlite3.DatabaseError), transaction(self._connection):
             self._connection.executemany("INSERT OR REPLACE INTO verdicts VALUES (?,?,?,?,?)", rows)
+
+    def link(self, conflicts: Sequence[Conflict], *, up_to_seq: int | None = None) -> None:
+        """Keeps conflicts as edges, and how far the log has been searched for them."""
+        rows = [(c.older, c.newer, c.oracle, c.score) for c in conflicts]
+        with self._lock, suppress(sqlite3.DatabaseError), transaction(self._connection):
+            self._connection.executemany("INSERT OR REPLACE INTO edges VALUES (?,?,?,?)", rows)
+            if up_to_seq is not None:
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO meta VALUES ('linked_up_to', ?)", (str(up_to_seq),)
+                )
+
+    def linked_up_to(self) -> int:
+        """Returns the sequence number up to which chunks were linked."""
+        with self._lock, translated_errors(self._location):
+            row = self._connection.execute(
+                "SELECT value FROM meta WHERE key = 'linked_up_to'"
+            ).fetchone()
+        return int(row[0]) if row else 0
+
+    def witnesses(self, oracle: str, ids: Sequence[str]) -> dict[str, list[str]]:
+        """Returns the newer ends of the known edges of the given chunks."""
+        found: dict[str, list[str]] = {}
+        for start in range(0, len(ids), PAGE):
+            page = list(ids[start : start + PAGE])
+            marks = ",".join("?" * len(page))
+            with self._lock, translated_errors(self._location):
+                rows = self._connection.execute(
+                    f"SELECT older, newer FROM edges WHERE older IN ({marks}) AND oracle = ? "
+                    "ORDER BY older, newer",
+                    [*page, oracle],
+                ).fetchall()
+            for older, newer in rows:
+                found.setdefault(older, []).append(newer)
+        return found
 
     def close(self) -> None:
         """Releases the connection."""

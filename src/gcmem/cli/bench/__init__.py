@@ -1,0 +1,19 @@
+"""gcmem bench: one file per command, data commands in a group of their own."""
+
+from __future__ import annotations
+
+import typer
+
+from gcmem.cli.bench import data, epsilon, expansion, theory
+
+app = typer.Typer(
+    name="bench",
+    help="The benchmark of The Immutable Past: data, theory, runs and reports. "
+    "Figures need: pip install 'gcmem[bench]'.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(data.app)
+app.command()(epsilon.epsilon)
+app.command()(expansion.expansion)
+app.command()(theory.theory)

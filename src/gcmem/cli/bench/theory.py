@@ -1,0 +1,41 @@
+"""gcmem bench theory"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from gcmem.bench.streams import Style
+from gcmem.bench.theory import LENGTHS, recall_rows, stale_rows
+from gcmem.bench.theory_report import write_theory
+from gcmem.cli.bench.sources import Out
+from gcmem.cli.output import console, progress_bar
+from gcmem.defaults import default_encoder
+
+
+def theory(
+    out: Out = Path("bench-theory"),
+    longest: Annotated[
+        int, typer.Option(min=1, help="The longest history, in chunks of the old state.")
+    ] = LENGTHS[-1],
+    seed: Annotated[int, typer.Option(help="Which sentences, and in which order.")] = 0,
+) -> None:
+    """Run the paper's theorems as experiments: recall of the new state, and the stale vote.
+
+    Streams of real sentences in which one fact changes once, from N = 1 up to --longest, for
+    facts that are stated and facts that only show in behaviour. Takes minutes.
+    """
+    encoder = default_encoder()
+    lengths = [n for n in LENGTHS if n <= longest]
+    recall, stale = [], []
+    for style in get_args(Style):
+        with progress_bar(f"recall, {style}") as advance:
+            recall += recall_rows(
+                encoder, style=style, lengths=lengths, seed=seed, progress=advance
+            )
+        stale += stale_rows(encoder, style=style, seed=seed)
+    written = write_theory(out, recall, stale, encoder=encoder.id)
+    console.print(Path(out / "theory.md").read_text("utf-8"), markup=False)
+    console.print(f"written: {', '.join(str(path) for path in written)}")

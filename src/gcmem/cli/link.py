@@ -1,0 +1,30 @@
+"""gcmem link"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gcmem.cli.options import DEFAULT_PATH, AsJson, StorePath, open_existing
+from gcmem.cli.output import console, print_json, progress_bar
+
+
+def link(
+    path: StorePath = DEFAULT_PATH,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Judge at most this many chunks, then stop.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find conflicts ahead of time: judge what was added since the last time.
+
+    Searches then follow the conflicts that were found to the newest state, however much lies
+    between. They are right without it. Stopped at any moment, the next run goes on.
+    """
+    with open_existing(path) as memory, progress_bar("judging") as advance:
+        done = memory.link(limit=limit, progress=advance)
+    if as_json:
+        print_json({"judged": done})
+    else:
+        console.print(f"judged {done} chunks")

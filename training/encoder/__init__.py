@@ -1,0 +1,1 @@
+"""How the sentence encoder was made."""

@@ -1,0 +1,192 @@
+"""Draws training rows for ever, each batch of the same mixture."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from training.kappa.data import Fact, Family, Pair
+
+MAX_OPTIONS = 5
+NO_STANCE = frozenset(
+    f"lookalikes/{kind}"
+    for kind in ("other_person", "hypothetical", "reported", "plan", "question", "smalltalk")
+)
+"""Look-alikes whose newer line is on the topic and says nothing about the person's own state."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """Question and two texts; the label is None where only a teacher knows.
+
+    `implied`: two behaviours of different states. Nothing in them contradicts, only the states
+    they let one infer do, so the pair head does not learn from them; the state head does.
+    """
+
+    texts: tuple[str, str, str]
+    label: float | None
+    implied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StanceRow:
+    """Question, answer options and a sentence; the label is the option's number, None for none."""
+
+    question: str
+    options: tuple[str, ...]
+    sentence: str
+    label: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """How many rows of each source a batch has."""
+
+    explicit: int = 110
+    lookalikes: int = 100
+    contrasts: int = 150
+    facts: int = 60
+    nli: int = 50
+    statebench: int = 8
+    unrelated: int = 60
+    other_states: int = 60
+    same_state: int = 50
+    neighbours: int = 60
+    stances: int = 150
+    off_topic: int = 90
+    unlabelled: int = 0
+
+
+class Draw:
+    """Draws batches of rows for both tasks from the training part."""
+
+    def __init__(
+        self,
+        families: Sequence[Family],
+        pools: dict[str, list[Pair]],
+        relations: Sequence[Sequence[Fact]],
+        *,
+        seed: int,
+    ) -> None:
+        self._rng = random.Random(seed)
+        self._families = [f for f in families if sum(map(bool, f.states.values())) >= 2]
+        self._sentences = [s for f in families for v in f.states.values() for s in v]
+        self._labels = sorted({label for f in families for label in f.states})
+        pairs = [p for f in families for p in f.pairs]
+        self._pools = {
+            "explicit": [p for p in pairs if p.conflict],
+            "lookalikes": [p for p in pairs if not p.conflict],
+            **{name: pool for name, pool in pools.items() if pool},
+        }
+        self._no_stance = {
+            f.name: [p.newer for p in f.pairs if p.category in NO_STANCE] for f in self._families
+        }
+        self._relations = [facts for facts in relations if len(facts) > 1]
+        groups: dict[str, list[Pair]] = {}
+        for pair in pools.get("contrasts", []):
+            groups.setdefault(pair.group, []).append(pair)
+        self._together = [g for g in (*(f.pairs for f in families), *groups.values()) if len(g) > 1]
+
+    def pairs(self, mixture: Mixture) -> list[PairRow]:
+        """Returns rows of the pair task; the two texts stand in a fixed order."""
+        rng = self._rng
+        drawn: list[tuple[str, str, str, float | None]] = []
+        for name, pool in self._pools.items():
+            drawn += [
+                (p.question, p.older, p.newer, float(p.conflict))
+                for p in rng.choices(pool, k=getattr(mixture, name))
+            ]
+        if self._relations:
+            drawn += [self._facts() for _ in range(mixture.facts)]
+        drawn += [self._unrelated() for _ in range(mixture.unrelated)]
+        drawn += [self._same_state() for _ in range(mixture.same_state)]
+        drawn += [self._neighbours() for _ in range(mixture.neighbours)]
+        for _ in range(mixture.unlabelled):
+            a, b = rng.sample(rng.choice(self._together), 2)
+            question = rng.choice([a.question, b.question, ""])
+            drawn.append((question, rng.choice([a.older, a.newer]), b.newer, None))
+        rows = [PairRow((q, min(a, b), max(a, b)), y) for q, a, b, y in drawn if a != b]
+        return rows + [self._other_states() for _ in range(mixture.other_states)]
+
+    def _facts(self) -> tuple[str, str, str, float]:
+        rng = self._rng
+        fact, other = rng.sample(rng.choice(self._relations), 2)
+        question = rng.choice([fact.question, fact.question, ""])
+        stated = rng.choice([fact.first, fact.again])
+        kind = rng.random()
+        if kind < 0.45:
+            return question, stated, fact.second, float(fact.single)
+        if kind < 0.6:
+            return question, fact.first, fact.again, 0.0
+        text = rng.choice([other.first, other.again, other.second])
+        return question, rng.choice([stated, fact.second]), text, 0.0
+
+    def _unrelated(self) -> tuple[str, str, str, float]:
+        rng = self._rng
+        one, other = rng.sample(self._pools[rng.choice(["explicit", "lookalikes"])], 2)
+        text = rng.choice([other.newer, other.older, rng.choice(self._sentences)])
+        return one.question, rng.choice([one.older, one.newer]), text, 0.0
+
+    def _states(self) -> tuple[str, Family, list[str], list[str]]:
+        """Returns a question, its family, and the behaviours of two of its states."""
+        rng = self._rng
+        family = rng.choice(self._families)
+        question = rng.choice(family.questions) if rng.random() < 0.9 else ""
+        one, other = rng.sample([v for v in family.states.values() if v], 2)
+        return question, family, one, other
+
+    def _other_states(self) -> PairRow:
+        question, _, one, other = self._states()
+        a, b = sorted((self._rng.choice(one), self._rng.choice(other)))
+        return PairRow((question, a, b), 1.0, implied=True)
+
+    def _same_state(self) -> tuple[str, str, str, float]:
+        question, _, one, _ = self._states()
+        return question, self._rng.choice(one), self._rng.choice(one), 0.0
+
+    def _neighbours(self) -> tuple[str, str, str, float]:
+        rng = self._rng
+        question, family, one, _ = self._states()
+        near = family.neutral if family.neutral and rng.random() < 0.4 else self._sentences
+        return question, rng.choice(one), rng.choice(near), 0.0
+
+    def stances(self, mixture: Mixture) -> list[StanceRow]:
+        """Returns rows of the stance task: which option does the sentence speak for, if any?"""
+        rng = self._rng
+        rows = [self._stance() for _ in range(mixture.stances)]
+        for _ in range(mixture.off_topic):
+            family, other = rng.sample(self._families, 2)
+            elsewhere = rng.choice([v for v in other.states.values() if v])
+            near = rng.choice([family.neutral, self._no_stance[family.name], elsewhere])
+            sentence = rng.choice(near or elsewhere)
+            rows.append(
+                StanceRow(rng.choice(family.questions), self._options(family), sentence, None)
+            )
+        return rows
+
+    def _stance(self) -> StanceRow:
+        rng = self._rng
+        family = rng.choice(self._families)
+        label = rng.choice(sorted(k for k, v in family.states.items() if v))
+        options = self._options(family)
+        return StanceRow(
+            rng.choice(family.questions),
+            options,
+            rng.choice(family.states[label]),
+            options.index(label) if label in options else None,
+        )
+
+    def _options(self, family: Family) -> tuple[str, ...]:
+        """Returns the family's states in any order; now and then one too few, or a stranger."""
+        rng = self._rng
+        options = sorted(family.states)
+        if len(options) > 2 and rng.random() < 0.1:
+            options.remove(rng.choice(options))
+        while len(options) < MAX_OPTIONS and rng.random() < 0.15:
+            stranger = rng.choice(self._labels)
+            if stranger not in family.states:
+                options.append(stranger)
+        options = list(dict.fromkeys(options))
+        rng.shuffle(options)
+        return tuple(options)

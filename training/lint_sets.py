@@ -1,0 +1,71 @@
+"""Checks the contrasts and the facts of the training corpus."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from training.corpus_text import normal
+from training.lint_report import Report
+
+CONTRASTS = frozenset(
+    "conflict other_slot restated temporary other_person accumulating plan past hypothetical "
+    "reported question".split()
+)
+FACT_KEYS = frozenset({"subject", "first", "again", "second", "question"})
+
+
+def check_contrasts(path: Path) -> Report:
+    """Checks one older line a row, against newer ones of known kinds, none of them twice."""
+    report = Report()
+    kinds: Counter[str] = Counter()
+    olders: Counter[str] = Counter()
+    for where, row in _rows(path):
+        faults = list(_contrast_faults(row))
+        report.errors += [f"schema: {where}: {fault}" for fault in faults]
+        if not faults:
+            olders[normal(row["older"])] += 1
+            kinds.update(newer["kind"] for newer in row["newer"])
+    report.errors += [f"duplicate: contrast {text!r}" for text, n in olders.items() if n > 1]
+    report.stats["contrasts"] = {"older lines": olders.total(), **dict(kinds.most_common())}
+    return report
+
+
+def _contrast_faults(row: Mapping[str, Any]) -> Iterator[str]:
+    if row.keys() != {"writer", "older", "question", "newer"}:
+        yield "a contrast needs writer, older, question and newer"
+        return
+    texts = [normal(row["older"]), *(normal(newer["text"]) for newer in row["newer"])]
+    if not all(texts) or len(set(texts)) < len(texts):
+        yield "a text is empty or stands there twice"
+    kinds = {newer["kind"] for newer in row["newer"]}
+    if unknown := kinds - CONTRASTS:
+        yield f"unknown kinds {sorted(unknown)}"
+    if "conflict" not in kinds or len(kinds) < 2:
+        yield "it needs a conflict and something that is none"
+
+
+def check_facts(path: Path) -> Report:
+    """Checks the rows of every relation: all fields, and three different statements."""
+    report = Report()
+    counts: Counter[str] = Counter()
+    for where, row in _rows(path):
+        if row.keys() != {"writer", "relation", "single", "facts"}:
+            report.errors.append(f"schema: {where}: needs writer, relation, single and facts")
+            continue
+        counts["relations with one value" if row["single"] else "relations with several"] += 1
+        counts["facts"] += len(row["facts"])
+        for fact in row["facts"]:
+            texts = [normal(fact.get(key, "")) for key in ("first", "again", "second")]
+            if fact.keys() != FACT_KEYS or not all(texts) or len(set(texts)) < len(texts):
+                report.errors.append(f"schema: {where}: {fact.get('subject')!r} is not sound")
+    report.stats["facts"] = dict(counts)
+    return report
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Any]]:
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    yield from ((f"{path.name}:{n}", json.loads(line)) for n, line in enumerate(lines, 1))
