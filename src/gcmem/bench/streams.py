@@ -29,10 +29,12 @@ class Stream:
     """A store: `length` chunks that show the old state, one that shows the new, then others.
 
     A shorter history is the same stream with its beginning cut off, an earlier question the same
-    stream with its end cut off: `where(old=…, after=…)`.
+    stream with its end cut off: `where(old=…, after=…)`. The very first chunk states a fact of
+    `standing`, another family, that nothing contradicts.
     """
 
     family: Family
+    standing: Family
     options: tuple[str, ...]
     old_state: str
     new_state: str
@@ -82,6 +84,9 @@ def make_stream(
         ("noise", rng.choice(noise)) if n % NOISE_EVERY == 0 else ("old", rng.choice(said))
         for n in range(old)
     ]
+    names = [other.name for other in families()]
+    standing = families()[(names.index(family.name) + 1) % len(names)]
+    rows[0] = ("standing", rng.choice(standing.statements[rng.choice(sorted(standing.states))]))
     rows.append(("new", rng.choice(_lines(family, new_state, style))))
     rows += [("noise", text) for text in rng.sample(noise, after)]
     vectors = texts.vectors([text for _, text in rows])
@@ -93,6 +98,7 @@ def make_stream(
     store.log.append(chunks, vectors, encoder_id=texts.encoder.id)
     return Stream(
         family=family,
+        standing=standing,
         options=tuple(sorted(family.states)),
         old_state=old_state,
         new_state=new_state,

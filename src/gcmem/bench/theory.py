@@ -49,6 +49,17 @@ class RecallRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StandingRow:
+    """How often the oldest chunk of all is found by a question that it still answers rightly."""
+
+    style: Style
+    old: int
+    method: str
+    found: float
+    asked: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StaleRow:
     """How often the answer is stale at one k, by equal vote and after dominance."""
 
@@ -74,8 +85,12 @@ def recall_rows(
     after: Sequence[int] = AFTER,
     seed: int = 0,
     progress: Progress | None = None,
-) -> list[RecallRow]:
-    """Runs the first experiment over every family and question."""
+) -> tuple[list[RecallRow], list[StandingRow]]:
+    """Runs the first experiment over every family and question, and its counter-check.
+
+    A method that finds what is new must not lose what is old and still true.
+    """
+    standing: dict[str, list[bool]] = defaultdict(list)
     found: dict[tuple[int, str], list[tuple[int, bool, int, float]]] = defaultdict(list)
     texts = Texts(encoder)
     for number, family in enumerate(families()):
@@ -93,10 +108,24 @@ def recall_rows(
                         spent = (time.perf_counter() - started) * 1000
                         hit = any(chunk_id.startswith("new") for chunk_id in ids)
                         found[old, method].append((later, hit, len(ids), spent))
+        for question in stream.standing.questions:
+            query = texts.vectors([question])
+            for method in METHODS:
+                ids = _candidates(stream, question, query, stream.length, max(after), method)
+                standing[method].append("standing:0" in ids or "row:0" in ids)
         stream.store.close()
         if progress is not None:
             progress(number + 1, len(families()))
-    return [_recall_row(style, old, method, asked) for (old, method), asked in found.items()]
+    return [_recall_row(style, old, method, asked) for (old, method), asked in found.items()], [
+        StandingRow(
+            style=style,
+            old=max(lengths),
+            method=method,
+            found=round(float(np.mean(hits)), 4),
+            asked=len(hits),
+        )
+        for method, hits in standing.items()
+    ]
 
 
 def _recall_row(

@@ -11,19 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from gcmem.bench.figures import draw, lines
-from gcmem.bench.theory import METHODS, RecallRow, StaleRow
+from gcmem.bench.theory import METHODS, RecallRow, StaleRow, StandingRow
 
 
 def write_theory(
-    folder: Path, recall: Sequence[RecallRow], stale: Sequence[StaleRow], *, encoder: str
+    folder: Path,
+    recall: Sequence[RecallRow],
+    standing: Sequence[StandingRow],
+    stale: Sequence[StaleRow],
+    *,
+    encoder: str,
 ) -> list[Path]:
     """Writes everything under `folder` and returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = [_write_csv(folder / "recall.csv", recall), _write_csv(folder / "stale.csv", stale)]
+    written = [
+        _write_csv(folder / f"{name}.csv", rows)
+        for name, rows in (("recall", recall), ("standing", standing), ("stale", stale))
+    ]
     page = folder / "theory.md"
-    page.write_text(_page(recall, stale, encoder), "utf-8")
+    page.write_text(_page(recall, standing, stale, encoder), "utf-8")
     raw = folder / "theory.json"
-    body = {"encoder": encoder, "recall": recall, "stale": stale}
+    body = {"encoder": encoder, "recall": recall, "standing": standing, "stale": stale}
     raw.write_text(json.dumps(body, default=asdict, indent=1) + "\n", "utf-8")
     written += [page, raw]
     for style in dict.fromkeys(row.style for row in recall):
@@ -58,7 +66,12 @@ def write_theory(
     return written
 
 
-def _page(recall: Sequence[RecallRow], stale: Sequence[StaleRow], encoder: str) -> str:
+def _page(
+    recall: Sequence[RecallRow],
+    standing: Sequence[StandingRow],
+    stale: Sequence[StaleRow],
+    encoder: str,
+) -> str:
     parts = [f"# The theorems as experiments\n\nEncoder: `{encoder}`.\n"]
     for style in dict.fromkeys(row.style for row in recall):
         own = [row for row in recall if row.style == style]
@@ -82,6 +95,12 @@ def _page(recall: Sequence[RecallRow], stale: Sequence[StaleRow], encoder: str) 
             )
             + ".\n"
         )
+    first = standing[0]
+    parts.append(f"## An old fact that still holds, behind N = {first.old:,} others\n")
+    parts.append(
+        "; ".join(f"{row.style}, {row.method}: {row.found:.3f}" for row in standing)
+        + f" ({first.asked} questions each).\n"
+    )
     for style in dict.fromkeys(row.style for row in stale):
         rows = [row for row in stale if row.style == style]
         parts.append(f"## The vote over k chunks, {style} (N = {rows[0].old}, M = 1)\n")

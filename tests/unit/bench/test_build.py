@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gcmem.bench.build import DATASETS, RATIOS, build
+from gcmem.bench.cards import FOLDER, card
 from gcmem.bench.counts import whole_numbers
 from gcmem.bench.describe import describe
 from gcmem.bench.instances import dump, load
@@ -156,3 +157,8 @@ def test_whole_numbers_have_the_sum_and_the_spread(
     found = whole_numbers(count, total, deviation, least=1, most=90, rng=random.Random(0))
     assert sum(found) == total
     assert statistics.stdev(found) == pytest.approx(deviation, abs=0.05)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_the_card_says_what_the_data_is(name: str) -> None:
+    assert (FOLDER / f"{name}.md").read_text("utf-8") == card(name), "python -m gcmem.bench.cards"

@@ -16,7 +16,7 @@ ENCODER = HashEncoder(dimensions=128)
 
 
 def test_recall_of_the_new_state_falls_for_dense_and_holds_along_edges(tmp_path: Path) -> None:
-    rows = recall_rows(ENCODER, style="stated", lengths=(1, 500), after=(0, 30))
+    rows, standing = recall_rows(ENCODER, style="stated", lengths=(1, 500), after=(0, 30))
     found = {(row.old, row.method): row for row in rows}
     assert {row.method for row in rows} == set(METHODS)
     assert found[500, "dense"].recall < found[1, "dense"].recall
@@ -24,8 +24,10 @@ def test_recall_of_the_new_state_falls_for_dense_and_holds_along_edges(tmp_path:
     assert found[500, "stratified+edges"].recall >= found[500, "stratified"].recall
     assert all(row.candidates <= 30 for row in rows)
     assert found[500, "dense"].predicted == pytest.approx(10 / 501, abs=1e-4)
+    kept = {row.method: row.found for row in standing}
+    assert kept["stratified"] >= kept["dense"]
     stale = stale_rows(ENCODER, style="stated", old=40, ks=(1, 5))
-    written = write_theory(tmp_path, rows, stale, encoder=ENCODER.id)
+    written = write_theory(tmp_path, rows, standing, stale, encoder=ENCODER.id)
     assert all(path.stat().st_size > 100 for path in written)
     assert {path.suffix for path in written} == {".csv", ".md", ".json", ".svg", ".png"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from gcmem.cli.bench import data, epsilon, expansion, theory
+from gcmem.cli.bench import data, epsilon, expansion, run, theory, thresholds
 
 app = typer.Typer(
     name="bench",
@@ -14,6 +14,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(data.app)
+app.command()(run.run)
 app.command()(epsilon.epsilon)
 app.command()(expansion.expansion)
 app.command()(theory.theory)
+app.command()(thresholds.thresholds)

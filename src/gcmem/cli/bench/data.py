@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -11,14 +12,16 @@ from rich.table import Table
 
 from gcmem.bench.build import DATASETS, SEED, build
 from gcmem.bench.describe import describe, draw_dataset
+from gcmem.bench.generate import generate_pool
 from gcmem.bench.instances import dump
 from gcmem.bench.labelled import pairs as labelled_pairs
 from gcmem.bench.labelled import sets, write_jsonl
 from gcmem.bench.leakage import leakage as rate
-from gcmem.bench.pool import families
+from gcmem.bench.pool import families, load_families
 from gcmem.cli.bench.sources import Dataset, Out, instances_of
 from gcmem.cli.options import AsJson
-from gcmem.cli.output import console, print_json
+from gcmem.cli.output import console, print_json, progress_bar, to_json
+from gcmem.llm import OpenAIChat
 
 app = typer.Typer(
     name="data",
@@ -34,9 +37,12 @@ def build_command(
     dataset: Annotated[str, typer.Argument(help=", ".join(DATASETS))],
     out: Annotated[Path, typer.Option("--out", help="The file to write.")],
     seed: Seed = SEED,
+    pool: Annotated[
+        Path | None, typer.Option(help="Draw from this pool instead of the shipped one.")
+    ] = None,
 ) -> None:
     """Build a dataset from the pool; with the default seed, exactly the one that is shipped."""
-    text = dump(build(dataset, seed=seed))
+    text = dump(build(dataset, seed=seed, pool=load_families(pool) if pool else None))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, "utf-8")
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -106,3 +112,60 @@ def pairs(dataset: Dataset, out: Out = Path("bench-pairs"), seed: Seed = 0) -> N
     for kind, rows in (("pairs", labelled_pairs(instances, seed=seed)), ("sets", sets(instances))):
         path = out / f"{name}_{kind}.jsonl"
         console.print(f"{write_jsonl(rows, path)} {kind} written to {path}")
+
+
+@app.command()
+def generate(
+    spec: Annotated[
+        Path,
+        typer.Argument(help="JSON or JSONL of families: family, attribute, states, questions."),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The pool to write, JSONL.")],
+    model: Annotated[str, typer.Option(help="The model that writes the lines.")],
+    rater: Annotated[str, typer.Option(help="The model that rates them; better another one.")],
+    base_url: Annotated[
+        str | None, typer.Option(envvar="OPENAI_BASE_URL", help="The endpoint of both.")
+    ] = None,
+    per_state: Annotated[int, typer.Option(min=1, help="Lines wanted for every state.")] = 110,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where replies are kept; default: beside --out. Unreadable ones are in its folder "
+            "malformed: delete that to have them asked again."
+        ),
+    ] = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Stop when so many tokens are spent.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a pool of your own with a language model, each line rated by a second one.
+
+    Interrupted, the same command goes on without paying twice. Build from the pool with
+    `gcmem bench data build --pool`.
+    """
+    key = os.environ.get("OPENAI_API_KEY")
+    with (
+        OpenAIChat(model=model, base_url=base_url, api_key=key, max_tokens=1024) as writer,
+        OpenAIChat(model=rater, base_url=base_url, api_key=key) as judge,
+        progress_bar("writing") as advance,
+    ):
+        report = generate_pool(
+            spec,
+            generator=writer,
+            rater=judge,
+            out=out,
+            per_state=per_state,
+            cache=cache or out.with_suffix(".replies"),
+            budget_tokens=budget_tokens,
+            progress=advance,
+        )
+    if as_json:
+        print_json({**to_json(report), "accepted": report.accepted, "complete": report.complete})
+        return
+    if model == rater:
+        console.print("One model rated its own lines: expect it to be lenient.")
+    console.print(
+        f"{report.accepted} lines accepted, {sum(report.rejected.values())} rejected, "
+        f"written to {out} ({'complete' if report.complete else 'incomplete: ' + report.ended})"
+    )

@@ -8,15 +8,22 @@ from typing import Annotated
 import typer
 
 from gcmem.bench.build import DATASETS
+from gcmem.bench.datasets import LOADERS, load_dataset
 from gcmem.bench.instances import Instance, load
 from gcmem.bench.shipped import shipped
 
 Dataset = Annotated[
-    str, typer.Argument(help=f"{', '.join(DATASETS)}, or a JSONL file of instances.")
+    str,
+    typer.Argument(
+        help=f"{', '.join(DATASETS)}; NAME=PATH for {', '.join(LOADERS)}; or a JSONL file."
+    ),
 ]
 Out = Annotated[Path, typer.Option("--out", help="The folder to write to.")]
 
 
 def instances_of(dataset: str) -> tuple[Instance, ...]:
-    """Returns the instances of a shipped dataset, or those of a file."""
+    """Returns the instances of a shipped dataset, of another's (NAME=PATH), or of a file."""
+    name, _, path = dataset.partition("=")
+    if path and name in LOADERS:
+        return load_dataset(name, Path(path))
     return shipped(dataset) if dataset in DATASETS else load(Path(dataset))

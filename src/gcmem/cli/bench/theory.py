@@ -29,13 +29,15 @@ def theory(
     """
     encoder = default_encoder()
     lengths = [n for n in LENGTHS if n <= longest]
-    recall, stale = [], []
+    recall, standing, stale = [], [], []
     for style in get_args(Style):
         with progress_bar(f"recall, {style}") as advance:
-            recall += recall_rows(
+            found, still = recall_rows(
                 encoder, style=style, lengths=lengths, seed=seed, progress=advance
             )
+        recall += found
+        standing += still
         stale += stale_rows(encoder, style=style, seed=seed)
-    written = write_theory(out, recall, stale, encoder=encoder.id)
+    written = write_theory(out, recall, standing, stale, encoder=encoder.id)
     console.print(Path(out / "theory.md").read_text("utf-8"), markup=False)
     console.print(f"written: {', '.join(str(path) for path in written)}")

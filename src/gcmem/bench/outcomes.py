@@ -1,0 +1,129 @@
+"""What a run keeps: one outcome a condition and instance, and what the run was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gcmem.errors import InvalidInputError
+from gcmem.types import FrozenDict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """One cell of the grid.
+
+    `setting` is "retrieval" or "bag" (bag of facts, k = ∞: every chunk is a candidate). `retrieval`
+    is "dense", "dense+stm" or "stratified". `path` is "standard", "timestamp", "time-decay",
+    "multi-factor:…" or "gcmem"; `oracle` is "" where the path asks none.
+    """
+
+    dataset: str
+    setting: str
+    retrieval: str
+    reader: str
+    mode: str
+    path: str
+    oracle: str = ""
+    k: int = 10
+
+    @property
+    def stm(self) -> bool:
+        """Whether the recency buffer was on."""
+        return self.retrieval == "dense+stm"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one instance came to under one condition."""
+
+    condition: Condition
+    instance: str
+    family: str
+    severity: int
+    subset: str
+    ratio: int | None = None
+    """N:M of the sweep; None elsewhere."""
+    choice: str | None = None
+    text: str = ""
+    correct: bool = False
+    stale: bool = False
+    """The answer is a superseded state (or names a superseded value)."""
+    unclear: bool = False
+    """The reader abstained."""
+    error: str = ""
+    """Not empty where the instance failed: it is left out of every rate and counted apart."""
+    candidates: int = 0
+    candidate_hash: str = ""
+    """Of the frozen set; the same for every path of an instance."""
+    recall_old: float | None = None
+    recall_new: float | None = None
+    recall_distractor: float | None = None
+    """Share of the instance's turns of a kind that are in the candidate set."""
+    shadows: int = 0
+    stale_removed: float | None = None
+    """Of the stale chunks among the candidates, the share that Φ_T took out."""
+    keep_rate: float | None = None
+    """Of the still-true chunks among the candidates, the share that stayed."""
+    true_positives: int = 0
+    false_positives: int = 0
+    false_negatives: int = 0
+    """Chunks that went and had to, went and had not to, and had to go and stayed."""
+    timings_ms: Mapping[str, float] = field(default_factory=FrozenDict, hash=False)
+    """retrieve, conflict, dominance, read."""
+    tokens: int = 0
+    calls: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """The whole time, in seconds."""
+        return sum(self.timings_ms.values()) / 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A finished (or interrupted) run: its outcomes, and everything needed to repeat it."""
+
+    outcomes: tuple[Outcome, ...]
+    about: Mapping[str, Any] = field(default_factory=FrozenDict, hash=False)
+    """Settings, seeds, commit, package versions, dataset hashes, start and end."""
+
+
+def row_of(outcome: Outcome) -> str:
+    """Returns an outcome as one line of JSON."""
+    row = asdict(outcome)
+    row["timings_ms"] = {stage: round(ms, 3) for stage, ms in outcome.timings_ms.items()}
+    return json.dumps(row, ensure_ascii=False)
+
+
+def load_run(folder: Path) -> Run:
+    """Reads a run's folder: results.jsonl and run.json; a line cut off by a crash is left out."""
+    results, about = folder / "results.jsonl", folder / "run.json"
+    if not results.exists():
+        raise InvalidInputError(f"{folder} holds no run: results.jsonl is missing")
+    return Run(
+        outcomes=tuple(parse_rows(results.read_text("utf-8").splitlines())),
+        about=FrozenDict(json.loads(about.read_text("utf-8")) if about.exists() else {}),
+    )
+
+
+def parse_rows(lines: Iterable[str]) -> list[Outcome]:
+    """Returns the outcomes of JSON lines."""
+    found = []
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # the last line of a run that was killed while writing
+        row["condition"] = Condition(**row["condition"])
+        row["timings_ms"] = FrozenDict(row["timings_ms"])
+        found.append(Outcome(**row))
+    return found
+
+
+def answered(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Returns the outcomes that count: those without an error."""
+    return [outcome for outcome in outcomes if not outcome.error]
