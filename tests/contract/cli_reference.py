@@ -9,7 +9,8 @@ import sys
 
 COMMANDS = (
     "demo", "add", "search", "ask", "history", "forget", "link", "reindex", "qualify", "doctor",
-    "bench", "bench run", "bench epsilon", "bench expansion", "bench theory",
+    "bench", "bench run", "bench report", "bench compare",
+    "bench epsilon", "bench expansion", "bench theory",
     "bench thresholds",     "bench data", "bench data build",
     "bench data stats", "bench data leakage", "bench data pairs", "bench data generate",
 )  # fmt: skip

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gcmem.bench.figures import COLOURS, draw
+from gcmem.bench.figures import COLOURS, HATCHES, draw
 from gcmem.bench.instances import Instance
 
 KIND_COLOURS = {
@@ -21,7 +21,6 @@ KIND_COLOURS = {
     "invariant": COLOURS[0],
     "other": COLOURS[3],
 }
-HATCHES = ("", "//", "..", "xx", "\\\\")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from gcmem.errors import MissingExtraError
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+HATCHES = ("", "//", "..", "xx", "\\\\")
 FORMATS = ("svg", "png")
 
 
@@ -52,10 +54,32 @@ def draw(folder: Path, name: str, paint: Callable[[Any], None], **figure: Any) -
     for suffix in FORMATS:
         path = folder / f"{name}.{suffix}"
         metadata = {"Date": None} if suffix == "svg" else {"Software": None}
-        drawn.savefig(path, metadata=metadata)
+        # "tight": a long label widens the picture and is never cut off.
+        drawn.savefig(path, metadata=metadata, bbox_inches="tight")
         written.append(path)
     plt.close(drawn)
     return written
+
+
+def mark(number: int) -> dict[str, Any]:
+    """Returns the colour and marker of the nth series; no two of the first 64 are the same."""
+    turned = number + number // len(COLOURS)
+    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[turned % len(MARKERS)]}
+
+
+def plain(text: str, *, width: int = 28) -> str:
+    """Returns a label as it reads: broken into lines, and with no sign taken for mathematics."""
+    broken = "\n".join(textwrap.wrap(text, width)) or "—"
+    return broken.replace("$", r"\$")
+
+
+def legend_above(axes: Any, *, columns: int = 3, handles: Sequence[Any] | None = None) -> None:
+    """Puts the legend over the axes, where it hides no data."""
+    known = list(axes.get_legend_handles_labels()[0]) if handles is None else list(handles)
+    axes.legend(
+        handles=known, loc="lower left", bbox_to_anchor=(0, 1.01), ncols=columns, fontsize=7.5,
+        borderaxespad=0, columnspacing=1.4,
+    )  # fmt: skip
 
 
 def lines(
@@ -72,12 +96,11 @@ def lines(
         axes.plot(
             [point[0] for point in points],
             [point[1] for point in points],
-            label=label,
-            color=COLOURS[number % len(COLOURS)],
+            label=plain(label),
             linestyle=DASHES[number % len(DASHES)],
-            marker=MARKERS[number % len(MARKERS)],
             markersize=4,
             linewidth=1.4,
+            **mark(number),
         )
     if log_x:
         axes.set_xscale("log")

@@ -12,8 +12,9 @@ from gcmem.bench.outcomes import Condition
 from gcmem.errors import InvalidInputError, MissingExtraError
 
 RANKING = (
-    "standard", "timestamp", "time-decay", "multi-factor:recency+relevance", "multi-factor:+usage",
-    "multi-factor:+stability", "multi-factor:all",
+    "standard", "timestamp", "time-decay", "multi-factor:recency+relevance",
+    "multi-factor:recency+relevance+usage", "multi-factor:recency+relevance+stability",
+    "multi-factor:full",
 )  # fmt: skip
 PATHS = (*RANKING, "gcmem")
 SETTINGS = ("retrieval", "bag")

@@ -39,9 +39,13 @@ from gcmem.types import CandidateSet, Conflict, Prompt, Resolution
 HALF_LIFE = timedelta(days=30)
 FACTORS = {
     "recency+relevance": MultiFactor(recency=0.5, relevance=0.5, usage=0.0, stability=0.0),
-    "+usage": MultiFactor(recency=1 / 3, relevance=1 / 3, usage=1 / 3, stability=0.0),
-    "+stability": MultiFactor(recency=1 / 3, relevance=1 / 3, usage=0.0, stability=1 / 3),
-    "all": MultiFactor(),
+    "recency+relevance+usage": MultiFactor(
+        recency=1 / 3, relevance=1 / 3, usage=1 / 3, stability=0.0
+    ),
+    "recency+relevance+stability": MultiFactor(
+        recency=1 / 3, relevance=1 / 3, usage=0.0, stability=1 / 3
+    ),
+    "full": MultiFactor(),
 }
 PACKAGES = ("numpy", "onnxruntime", "tokenizers", "scipy", "matplotlib", "openai")
 

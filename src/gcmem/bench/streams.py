@@ -79,13 +79,13 @@ def make_stream(
     rng = random.Random(f"{family.name} {style} {seed}")
     old_state, new_state = rng.sample(sorted(family.states), 2)
     said = _variants(family, old_state, style, rng)
-    noise = _noise(family, rng)
+    names = [other.name for other in families()]
+    standing = families()[(names.index(family.name) + 1) % len(names)]
+    noise = _noise({family.name, standing.name}, rng)
     rows = [
         ("noise", rng.choice(noise)) if n % NOISE_EVERY == 0 else ("old", rng.choice(said))
         for n in range(old)
     ]
-    names = [other.name for other in families()]
-    standing = families()[(names.index(family.name) + 1) % len(names)]
     rows[0] = ("standing", rng.choice(standing.statements[rng.choice(sorted(standing.states))]))
     rows.append(("new", rng.choice(_lines(family, new_state, style))))
     rows += [("noise", text) for text in rng.sample(noise, after)]
@@ -122,11 +122,11 @@ def _variants(family: Family, state: str, style: Style, rng: random.Random) -> l
     return list(texts)
 
 
-def _noise(family: Family, rng: random.Random) -> list[str]:
+def _noise(left_out: set[str], rng: random.Random) -> list[str]:
     others = [
         line.text
         for other in families()
-        if other.name != family.name
+        if other.name not in left_out
         for lines in other.states.values()
         for line in rng.sample(lines, 4)
     ]

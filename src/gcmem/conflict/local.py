@@ -20,6 +20,10 @@ FOLDER = MODELS / "kappa"
 TOKENIZER = MODELS / "encoder" / "tokenizer.json"  # the two models share their vocabulary
 
 
+REMEMBERED = 20_000
+"""Stances that are kept in memory, at the most."""
+
+
 class LocalClassifier:
     """Reads pairs and stances on a CPU, without a language model; loaded at first use.
 
@@ -35,6 +39,8 @@ class LocalClassifier:
         self._lock = threading.Lock()
         self._session: Any = None
         self._tokenizer: Any = None
+        # The oracle and the reader ask for the same stances.
+        self._stances: dict[tuple[tuple[str, ...], str], tuple[float, ...]] = {}
         self.id = f"{self._settings['name']}@{self._settings['version']}"
         self.threshold: float = self._settings["threshold"]
 
@@ -62,13 +68,21 @@ class LocalClassifier:
         self, question: str, options: Sequence[str], texts: Sequence[str]
     ) -> list[tuple[float, ...]]:
         """Returns, for each text, the probability of every option, and last that of none."""
-        if not texts:
-            return []
-        tokens = self._tokens([question, *options, *texts])
-        asked = [tokens[question], *(tokens[option] for option in options)]
-        rows = [self._layout([*asked, tokens[text]]) for text in texts]
-        with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(partial(self._stance, count=len(options)), rows))
+        asked = (question, *options)
+        with self._lock:
+            known = {text: self._stances.get((asked, text)) for text in texts}
+        missing = [text for text, stance in known.items() if stance is None]
+        if missing:
+            tokens = self._tokens([*asked, *missing])
+            rows = [self._layout([*(tokens[t] for t in asked), tokens[text]]) for text in missing]
+            with ThreadPoolExecutor(self._workers) as pool:
+                read = list(pool.map(partial(self._stance, count=len(options)), rows))
+            known.update(zip(missing, read, strict=True))
+            with self._lock:
+                if len(self._stances) > REMEMBERED:
+                    self._stances.clear()
+                self._stances.update(((asked, t), s) for t, s in zip(missing, read, strict=True))
+        return [stance for text in texts if (stance := known[text]) is not None]
 
     def _tokens(self, texts: Sequence[str]) -> dict[str, list[int]]:
         self._load()

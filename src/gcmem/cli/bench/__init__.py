@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from gcmem.cli.bench import data, epsilon, expansion, run, theory, thresholds
+from gcmem.cli.bench import data, epsilon, expansion, report, run, theory, thresholds
 
 app = typer.Typer(
     name="bench",
@@ -15,6 +15,8 @@ app = typer.Typer(
 )
 app.add_typer(data.app)
 app.command()(run.run)
+app.command()(report.report)
+app.command()(report.compare)
 app.command()(epsilon.epsilon)
 app.command()(expansion.expansion)
 app.command()(theory.theory)

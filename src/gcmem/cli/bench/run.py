@@ -15,11 +15,9 @@ from gcmem.bench.readers import shared_reader
 from gcmem.bench.run import run_grid
 from gcmem.bench.shipped import shipped_hash
 from gcmem.bench.streams import Texts
-from gcmem.cli.bench.sources import instances_of
-from gcmem.cli.oracles import oracle_named
+from gcmem.cli.bench.sources import instances_of, named_oracle
 from gcmem.cli.output import console, progress_bar
-from gcmem.defaults import default_encoder, default_oracle
-from gcmem.protocols import ConflictOracle, VerdictCache
+from gcmem.defaults import default_encoder
 
 Many = list[str] | None
 
@@ -67,9 +65,6 @@ def run(
         for name in grid.readers
     }
 
-    def make_oracle(name: str, cache: VerdictCache | None) -> ConflictOracle:
-        return default_oracle(cache) if name == "local" else oracle_named(name, base_url=base_url)
-
     with progress_bar("running") as advance:
         done = run_grid(
             grid,
@@ -77,7 +72,7 @@ def run(
             load=instances_of,
             texts=texts,
             readers=readers,
-            make_oracle=make_oracle,
+            make_oracle=named_oracle(base_url),
             jobs=jobs,
             hashes={name: shipped_hash(name) for name in grid.datasets if name in DATASETS},
             progress=advance,

@@ -10,7 +10,11 @@ import typer
 from gcmem.bench.build import DATASETS
 from gcmem.bench.datasets import LOADERS, load_dataset
 from gcmem.bench.instances import Instance, load
+from gcmem.bench.run import MakeOracle
 from gcmem.bench.shipped import shipped
+from gcmem.cli.oracles import oracle_named
+from gcmem.defaults import default_oracle
+from gcmem.protocols import ConflictOracle, VerdictCache
 
 Dataset = Annotated[
     str,
@@ -27,3 +31,12 @@ def instances_of(dataset: str) -> tuple[Instance, ...]:
     if path and name in LOADERS:
         return load_dataset(name, Path(path))
     return shipped(dataset) if dataset in DATASETS else load(Path(dataset))
+
+
+def named_oracle(base_url: str | None) -> MakeOracle:
+    """Returns what makes oracles by name; the local one keeps its verdicts in the given cache."""
+
+    def make(name: str, cache: VerdictCache | None) -> ConflictOracle:
+        return default_oracle(cache) if name == "local" else oracle_named(name, base_url=base_url)
+
+    return make
