@@ -137,9 +137,9 @@ def append(store: Store, chunks: list[Chunk], vectors: np.ndarray) -> None:
 
 
 def search(store: Store, where: ChunkFilter) -> None:
-    """Three query forms and 20 candidates, as Memory.search(k=10) asks for."""
-    queries = RNG.standard_normal((3, DIMENSIONS)).astype(np.float32)
-    retrieve(store, query="q", queries=queries, k=20, where=where)
+    """One query, 10 chunks from up to 30 candidates, as Memory.search(k=10) asks for."""
+    queries = RNG.standard_normal((1, DIMENSIONS)).astype(np.float32)
+    retrieve(store, query="q", queries=queries, k=10, pool=30, where=where)
 
 
 def timed(work: Callable[[], object]) -> float:
