@@ -18,15 +18,16 @@ from gcmem.bench.pool import families
 from gcmem.bench.streams import Stream, Style, Texts, make_stream
 from gcmem.conflict import GoldOracle
 from gcmem.dominance import temporal_dominance
-from gcmem.protocols import Encoder, Progress, Vectors
+from gcmem.protocols import Encoder, Progress, Reader, Vectors
 from gcmem.retrieve import edges_of, retrieve
-from gcmem.types import CandidateSet, Conflict
+from gcmem.types import Candidate, CandidateSet, Conflict, Prompt
 
 K = 10
 OVERFETCH = 3
 LENGTHS = (1, 10, 100, 1_000, 10_000, 100_000)
 AFTER = (0, 5, 20, 50, 100, 200)
 METHODS = ("dense", "dense 3k", "dense+stm", "time decay", "stratified", "stratified+edges")
+READ_UP_TO = 20
 HALF_LIFE_STEPS = 30 * 24 * 3
 """Thirty days, at three chunks an hour."""
 
@@ -75,6 +76,10 @@ class StaleRow:
     """The stale share that remains after Φ_T with a perfect κ."""
     recovered: float
     """How often Φ_T with a perfect κ leaves only the new state."""
+    reader_stale: float | None = None
+    """How often a real reader of all k chunks answers with the old state."""
+    reader_after: float | None = None
+    """The same after Φ_T with a perfect κ."""
 
 
 def recall_rows(
@@ -218,8 +223,12 @@ def stale_rows(
     old: int = 100,
     ks: Sequence[int] = (1, 2, 3, 5, 10, 20, 50, 100),
     seed: int = 0,
+    reader: Reader | None = None,
 ) -> list[StaleRow]:
-    """Runs the second and third experiment: the vote over k chunks, before and after Φ_T."""
+    """Runs the second and third experiment: the vote over k chunks, before and after Φ_T.
+
+    A `reader` is asked as well, up to k = 20: with more it would take long and say the same.
+    """
     texts = Texts(encoder)
     streams = [
         make_stream(texts, family, style=style, old=old, after=20, seed=seed)
@@ -242,6 +251,8 @@ def stale_rows(
                 majority_wrong=_mean([vote > 0.5 for vote in votes]),
                 after_gold=_mean(left),
                 recovered=_mean([vote == 0 for vote in left]),
+                reader_stale=_read(sets, reader, k),
+                reader_after=_read(sets, reader, k, after_dominance=True),
             )
         )
     for stream in streams:
@@ -269,11 +280,35 @@ def _sets(stream: Stream, texts: Texts, k: int) -> Iterator[CandidateSet]:
 
 
 def _vote(stream: Stream, candidates: CandidateSet, *, after_dominance: bool = False) -> float:
-    items = candidates.items
-    if after_dominance:
-        items = temporal_dominance(candidates, _StateOracle(stream).judge(candidates)).kept
+    items = _left(stream, candidates) if after_dominance else candidates.items
     stale = [stream.state_of(item.chunk.id) == stream.old_state for item in items]
     return float(np.mean(stale)) if stale else 0.0
+
+
+def _left(stream: Stream, candidates: CandidateSet) -> tuple[Candidate, ...]:
+    return temporal_dominance(candidates, _StateOracle(stream).judge(candidates)).kept
+
+
+def _read(
+    sets: Sequence[tuple[Stream, CandidateSet]],
+    reader: Reader | None,
+    k: int,
+    *,
+    after_dominance: bool = False,
+) -> float | None:
+    if reader is None or k > READ_UP_TO:
+        return None
+    stale = []
+    for stream, candidates in sets:
+        items = _left(stream, candidates) if after_dominance else candidates.items
+        prompt = Prompt(
+            question=candidates.query,
+            chunks=tuple(item.chunk for item in items),
+            options=stream.options,
+            mode="forced-choice",
+        )
+        stale.append(reader.read([prompt])[0].choice == stream.old_state)
+    return _mean(stale)
 
 
 def _mean(values: Sequence[float | bool]) -> float:

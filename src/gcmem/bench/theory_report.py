@@ -58,6 +58,10 @@ def write_theory(
             "predicted: (k-1)/k": [(float(r.k), r.predicted) for r in rows],
             "P(stale) after Φ_T, perfect κ": [(float(r.k), r.after_gold) for r in rows],
         }
+        read = [r for r in rows if r.reader_stale is not None and r.reader_after is not None]
+        if read:
+            votes["local reader stale"] = [(float(r.k), r.reader_stale or 0.0) for r in read]
+            votes["local reader after Φ_T"] = [(float(r.k), r.reader_after or 0.0) for r in read]
         written += draw(
             folder,
             f"stale_{style}",
@@ -104,15 +108,23 @@ def _page(
     for style in dict.fromkeys(row.style for row in stale):
         rows = [row for row in stale if row.style == style]
         parts.append(f"## The vote over k chunks, {style} (N = {rows[0].old}, M = 1)\n")
-        parts.append("| k | P(stale) | predicted | majority stale | after Φ_T | recovered |")
-        parts.append("|---:|---:|---:|---:|---:|---:|")
+        parts.append(
+            "| k | P(stale) | predicted | majority stale | after Φ_T | recovered "
+            "| local reader stale | after Φ_T |"
+        )
+        parts.append("|---:|---:|---:|---:|---:|---:|---:|---:|")
         parts += [
             f"| {r.k} | {r.vote:.3f} | {r.predicted:.3f} | {r.majority_wrong:.3f} "
-            f"| {r.after_gold:.3f} | {r.recovered:.3f} |"
+            f"| {r.after_gold:.3f} | {r.recovered:.3f} "
+            f"| {_share(r.reader_stale)} | {_share(r.reader_after)} |"
             for r in rows
         ]
         parts.append("")
     return "\n".join(parts) + "\n"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _write_csv(path: Path, rows: Sequence[Any]) -> Path:

@@ -20,7 +20,7 @@ import pytest
 from gcmem.errors import EncoderMismatchError, InvalidInputError
 from gcmem.protocols import Encoder, Store
 from gcmem.testing.fakes import HashEncoder
-from gcmem.types import Chunk, ChunkFilter, Scope
+from gcmem.types import Chunk, ChunkFilter, Conflict, Scope
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 EVERYTHING = ChunkFilter()
@@ -174,6 +174,31 @@ class StoreSuite(ABC):
         assert texts == ["apple pie", "red apple pie"]
         assert hits[0][1] == pytest.approx(1.0, abs=1e-5)
         assert store.index.score(query, [hits[1][0]])[0, 0] == pytest.approx(hits[1][1], abs=1e-5)
+
+    def test_index_finds_the_frontier_of_time_and_similarity(self, store: Store) -> None:
+        """Behind the k most similar come those that fewer newer chunks match, newest first."""
+        old = [chunk(f"ana eats meat {n}", day=n) for n in range(20)]
+        self.put(store, *old, chunk("ana eats tofu", day=30), chunk("rain", day=31))
+        query = self.encoder.encode(["ana eats meat"])
+        (hits,) = store.index.search(query, k=2, where=EVERYTHING, frontier=1)
+        chunks = store.log.get([chunk_id for chunk_id, _ in hits])
+        texts = [chunks[chunk_id].text for chunk_id, _ in hits]
+        assert "ana eats tofu" in texts[2:]
+        times = [chunks[chunk_id].at for chunk_id, _ in hits[2:]]
+        assert times == sorted(times, reverse=True)  # type: ignore[type-var]
+
+    def test_verdicts_and_edges_are_kept(self, store: Store) -> None:
+        """What an oracle said can be asked again, by that oracle and for that question."""
+        if store.verdicts is None:
+            return
+        a, b = self.put(store, chunk("a"), chunk("b", day=1))
+        store.verdicts.put("oracle@1", "Where?", {(a.id, b.id): 0.75})
+        assert store.verdicts.get("oracle@1", "where?", [(a.id, b.id)]) == {(a.id, b.id): 0.75}
+        assert store.verdicts.get("oracle@2", "Where?", [(a.id, b.id)]) == {}
+        edge = Conflict(older=a.id, newer=b.id, score=0.75, oracle="oracle@1")
+        store.verdicts.link([edge], up_to_seq=b.seq)
+        assert store.verdicts.witnesses("oracle@1", [a.id, b.id]) == {a.id: [b.id]}
+        assert store.verdicts.linked_up_to() == b.seq
 
     def test_index_sees_what_was_added_and_erased_after_a_search(self, store: Store) -> None:
         """The index never lags behind the log."""

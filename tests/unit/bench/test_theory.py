@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gcmem.answer import LocalReader
 from gcmem.bench.epsilon import epsilon
 from gcmem.bench.expansion import declarative, expansion, keywords
 from gcmem.bench.shipped import shipped
@@ -38,6 +39,14 @@ def test_the_stale_vote_follows_the_theorem_and_dominance_ends_it() -> None:
         assert row.vote == pytest.approx(row.predicted, abs=0.02)
         assert row.after_gold == 0
         assert row.recovered == 1
+        assert row.reader_stale is None
+
+
+def test_a_reader_of_many_stale_chunks_answers_stale() -> None:
+    rows = stale_rows(ENCODER, style="stated", old=60, ks=(1, 10), reader=LocalReader(ENCODER))
+    assert rows[1].reader_stale is not None
+    assert rows[1].reader_after is not None
+    assert rows[1].reader_stale > rows[1].reader_after
 
 
 def test_epsilon_is_measured_over_all_pairs() -> None:

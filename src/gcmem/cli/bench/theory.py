@@ -12,7 +12,7 @@ from gcmem.bench.theory import LENGTHS, recall_rows, stale_rows
 from gcmem.bench.theory_report import write_theory
 from gcmem.cli.bench.sources import Out
 from gcmem.cli.output import console, progress_bar
-from gcmem.defaults import default_encoder
+from gcmem.defaults import default_encoder, default_reader
 
 
 def theory(
@@ -37,7 +37,7 @@ def theory(
             )
         recall += found
         standing += still
-        stale += stale_rows(encoder, style=style, seed=seed)
+        stale += stale_rows(encoder, style=style, seed=seed, reader=default_reader(encoder))
     written = write_theory(out, recall, standing, stale, encoder=encoder.id)
     console.print(Path(out / "theory.md").read_text("utf-8"), markup=False)
     console.print(f"written: {', '.join(str(path) for path in written)}")
