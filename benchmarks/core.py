@@ -27,6 +27,7 @@ from gcmem.encode import MiniLMEncoder
 from gcmem.retrieve import retrieve
 from gcmem.store import open_embedded
 from gcmem.testing import RuleOracle
+from gcmem.types import Strategy
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 USERS = 100
@@ -95,6 +96,7 @@ def measure(path: Path, size: int) -> list[tuple[str, str]]:
     whole_s = time.perf_counter() - opened
     grown = psutil.Process().memory_info().rss - before
     whole = [timed(lambda: search(store, ChunkFilter())) for _ in range(100)]
+    dense = [timed(lambda: search(store, ChunkFilter(), "dense")) for _ in range(100)]
     user = [timed(lambda: search(store, one_user)) for _ in range(200)]
     with Memory(
         store=store, encoder=ENCODER, oracle=RuleOracle(lambda a, b: False), require_qualified=False
@@ -112,6 +114,7 @@ def measure(path: Path, size: int) -> list[tuple[str, str]]:
         (f"{label}: memory of the loaded index", f"{grown / 1e6:.0f} MB"),
         (f"{label}: file", f"{path.stat().st_size / 1e6:.0f} MB"),
         (f"{label}: retrieve, no scope, p50 / p95", both(whole)),
+        (f"{label}: retrieve, no scope, dense, p50 / p95", both(dense)),
         (f"{label}: retrieve, one user, p50 / p95", both(user)),
         (f"{label}: Memory.search, one user, encoder in, p50 / p95", both(full)),
     ]
@@ -136,10 +139,10 @@ def append(store: Store, chunks: list[Chunk], vectors: np.ndarray) -> None:
     store.log.append(chunks, vectors, encoder_id=ENCODER.id)
 
 
-def search(store: Store, where: ChunkFilter) -> None:
+def search(store: Store, where: ChunkFilter, strategy: Strategy = "stratified") -> None:
     """One query, 10 chunks from up to 30 candidates, as Memory.search(k=10) asks for."""
     queries = RNG.standard_normal((1, DIMENSIONS)).astype(np.float32)
-    retrieve(store, query="q", queries=queries, k=10, pool=30, where=where)
+    retrieve(store, query="q", queries=queries, k=10, pool=30, where=where, strategy=strategy)
 
 
 def timed(work: Callable[[], object]) -> float:

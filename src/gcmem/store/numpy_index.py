@@ -190,9 +190,12 @@ class NumpyIndex:
 
     def _newest_first(self, rows: _View, matching: Ints) -> Ints:
         """Returns the positions in `matching`, by event time."""
+        newest_first = self._by_time(rows)[::-1]
+        if matching.size == len(rows.vectors):
+            return newest_first
         place = np.full(len(rows.vectors), -1)
         place[matching] = np.arange(matching.size)
-        ordered = place[self._by_time(rows)[::-1]]
+        ordered = place[newest_first]
         return np.asarray(ordered[ordered >= 0])
 
     def _by_time(self, rows: _View) -> Ints:
@@ -261,14 +264,16 @@ def _unmatched(scores: Vectors, depth: int) -> Ints:
     Whatever matches a score lies in an earlier layer of running maxima, so the first `depth`
     layers hold all that is looked for and all that is needed to count.
     """
-    left = np.arange(len(scores))
+    left = scores.copy()
     layers = []
     for _ in range(min(depth, len(scores))):
-        own = scores[left]
-        before = np.concatenate([[-np.inf], np.maximum.accumulate(own)[:-1]])
-        is_record = own > before + ROUNDING
-        layers.append(left[is_record])
-        left = left[~is_record]
+        highest = np.maximum.accumulate(left)
+        is_record = np.empty(len(left), dtype=bool)
+        is_record[0] = left[0] > -np.inf
+        np.greater(left[1:], highest[:-1] + np.float32(ROUNDING), out=is_record[1:])
+        layer = np.nonzero(is_record)[0]
+        layers.append(layer)
+        left[layer] = -np.inf
     found = np.sort(np.concatenate(layers))
     own = scores[found]
     matched = np.tril(own[None, :] > own[:, None] - ROUNDING, -1).sum(axis=1)
