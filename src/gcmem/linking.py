@@ -20,7 +20,7 @@ def link(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> int:
-    """Judges the chunks that came since the last call and returns how many there were.
+    """Judges the chunks that this oracle has not judged yet and returns how many there were.
 
     Each is held against the older chunks of its scope that are most similar to it; conflicts
     become edges that a search follows. Stopped at any moment, the next call goes on behind the
@@ -29,16 +29,16 @@ def link(
     if store.verdicts is None:
         raise InvalidInputError("this store keeps no verdicts, so there is nowhere to link to")
     done = 0
-    cursor = store.verdicts.linked_up_to()
+    cursor = store.verdicts.linked_up_to(oracle.id)
     total = sum(1 for _ in store.log.scan(ChunkFilter(), after_seq=cursor, limit=limit))
     while done < total:
         size = min(PAGE, total - done)
         page = list(store.log.scan(ChunkFilter(), after_seq=cursor, limit=size))
         if not page:
             break
-        conflicts = _conflicts(store, encoder, oracle, page)
+        store.verdicts.link(_conflicts(store, encoder, oracle, page))
         cursor = max(chunk.seq or 0 for chunk in page)
-        store.verdicts.link(conflicts, up_to_seq=cursor)
+        store.verdicts.set_linked_up_to(oracle.id, cursor)
         done += len(page)
         if progress is not None:
             progress(done, total)

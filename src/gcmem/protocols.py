@@ -186,11 +186,14 @@ class VerdictCache(Protocol):
     def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
         """Keeps scores; losing them costs time, never truth."""
 
-    def link(self, conflicts: Sequence[Conflict], *, up_to_seq: int | None = None) -> None:
-        """Keeps conflicts as edges from old to newer; `up_to_seq`: chunks so far were searched."""
+    def link(self, conflicts: Sequence[Conflict]) -> None:
+        """Keeps conflicts as edges from old to newer."""
 
-    def linked_up_to(self) -> int:
-        """Returns the last `up_to_seq`, 0 at first."""
+    def linked_up_to(self, oracle: str) -> int:
+        """Returns how far an oracle has searched the log for conflicts, 0 at first."""
+
+    def set_linked_up_to(self, oracle: str, seq: int) -> None:
+        """Keeps how far an oracle has searched the log."""
 
     def witnesses(self, oracle: str, ids: Sequence[str]) -> dict[str, list[str]]:
         """Returns the newer ends of an oracle's edges, by the old end."""

@@ -23,6 +23,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import nn
 from torch.nn.functional import cross_entropy, normalize
+from training.kappa.batches import padded
 from training.kappa.data import (
     Family,
     held_out,
@@ -97,13 +98,8 @@ class Texts:
         for text in texts:
             if text not in self._ids:
                 self._ids[text] = self._tokenizer.encode(text).ids
-        rows = [self._ids[text] for text in texts]
-        ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for n, row in enumerate(rows):
-            ids[n, : len(row)] = row
-            mask[n, : len(row)] = 1
-        return torch.from_numpy(ids).to(DEVICE), torch.from_numpy(mask).to(DEVICE)
+        ids, mask = padded([self._ids[text] for text in texts])
+        return ids.to(DEVICE), mask.to(DEVICE)
 
 
 @torch.no_grad()

@@ -53,14 +53,14 @@ class Texts:
 
     def pairs(self, rows: Sequence[PairRow]) -> Batch:
         """Returns a batch of the pair task; the label -1 stands for an unknown one."""
-        ids, mask = _padded([self._row(row.texts) for row in rows])
+        ids, mask = padded([self._row(row.texts) for row in rows])
         labels = [-1.0 if row.label is None else row.label for row in rows]
         return Batch(ids, mask, torch.tensor(labels), torch.tensor([r.implied for r in rows]))
 
     def stances(self, rows: Sequence[StanceRow]) -> Batch:
         """Returns a batch of the stance task; the label MAX_OPTIONS stands for no option."""
         sequences = [self._row((r.question, *r.options, r.sentence)) for r in rows]
-        ids, mask = _padded(sequences)
+        ids, mask = padded(sequences)
         closes = np.zeros((len(rows), MAX_OPTIONS), dtype=np.int64)
         for n, (row, sequence) in enumerate(zip(rows, sequences, strict=True)):
             ends = [at for at, token in enumerate(sequence) if token == END]
@@ -69,7 +69,8 @@ class Texts:
         return Batch(ids, mask, torch.tensor(labels), options=torch.from_numpy(closes))
 
 
-def _padded(sequences: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+def padded(sequences: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns ids and mask of sequences of any lengths."""
     ids = np.full((len(sequences), max(map(len, sequences))), PAD, dtype=np.int64)
     mask = np.zeros_like(ids)
     for n, sequence in enumerate(sequences):

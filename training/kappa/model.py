@@ -8,8 +8,9 @@ import torch
 from torch import nn
 from transformers import AutoModel
 
-from gcmem.conflict.local import END, MPNET_SHIFT, PAD, START
+from gcmem.conflict.local import END, PAD, START
 
+MPNET_SHIFT = 4
 MPNET_SPECIAL = {START: 0, PAD: 1, END: 2}
 
 

@@ -34,7 +34,7 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     ),
     "lift_forest": (
         "Intervals of ΔGC",
-        "95% percentile bootstrap intervals of the paired difference (2,000 resamples of the "
+        "95% bootstrap intervals of the paired difference (BCa, 10,000 resamples of the "
         "instances per row). Filled circles: zero lies outside; open squares: zero lies inside.",
     ),
     "lift_families": (

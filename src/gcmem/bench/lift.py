@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from gcmem.bench.outcomes import Condition, Outcome, Run, answered
+from gcmem.bench.statistics import bootstrap_mean
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -19,8 +20,6 @@ GCMEM, STANDARD = "gcmem", "standard"
 PATHS = {STANDARD: "standard RAG", "timestamp": "timestamp", GCMEM: "GC-Mem"}
 BAG = "bag of facts"
 SETTING_FILLS = ("retrieval", BAG)
-RESAMPLES = 2_000
-SEED = 0
 ARRANGEMENTS = {
     "dense": "STM off",
     "dense+stm": "STM on",
@@ -129,15 +128,9 @@ def interval(found: Sequence[Pair]) -> Interval:
     The answers of several readers or modes to one instance are not independent of each other.
     """
     by_instance = group(found, lambda pair: (pair.condition.dataset, pair.gcmem.instance))
-    sums = 100 * np.array([sum(pair.lift for pair in own) for own in by_instance.values()])
-    sizes = np.array([len(own) for own in by_instance.values()])
-    random = np.random.default_rng(SEED)
-    means = []
-    for _ in range(RESAMPLES):
-        drawn = random.integers(len(sums), size=len(sums))
-        means.append(float(sums[drawn].sum() / sizes[drawn].sum()))
-    low, high = (float(end) for end in np.percentile(means, (2.5, 97.5)))
-    return Interval(low=low, mean=mean_lift(found), high=high, instances=len(sums))
+    lifts = np.array([mean_lift(own) for own in by_instance.values()])
+    drawn = bootstrap_mean(lifts)
+    return Interval(low=drawn.low, mean=mean_lift(found), high=drawn.high, instances=len(lifts))
 
 
 def mean_lift(found: Sequence[Pair]) -> float:

@@ -92,11 +92,16 @@ def bootstrap_difference(
     """Returns mean(b) - mean(a) with a 95 % interval from resampling the pairs."""
     _check(a, b)
     differences = np.asarray(b, dtype=float) - np.asarray(a, dtype=float)
-    method, (low, high) = "BCa", _interval(differences, "BCa", resamples, seed)
+    return bootstrap_mean(differences, resamples=resamples, seed=seed)
+
+
+def bootstrap_mean(values: Any, *, resamples: int = RESAMPLES, seed: int = SEED) -> Difference:
+    """Returns the mean of paired differences with a 95 % interval from resampling them."""
+    method, (low, high) = "BCa", _interval(values, "BCa", resamples, seed)
     if math.isnan(low) or math.isnan(high):
-        method, (low, high) = "percentile", _interval(differences, "percentile", resamples, seed)
+        method, (low, high) = "percentile", _interval(values, "percentile", resamples, seed)
     return Difference(
-        difference=float(differences.mean()), low=low, high=high, pairs=len(a), method=method
+        difference=float(np.mean(values)), low=low, high=high, pairs=len(values), method=method
     )
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from gcmem import __version__
 from gcmem.cli import (
     add,
     ask,
-    bench,
     demo,
     doctor,
     forget,
@@ -36,6 +37,24 @@ app = typer.Typer(
 )
 
 
+class LazyBench(TyperGroup):
+    """The bench commands, imported when one is asked for: others should not wait for them."""
+
+    @staticmethod
+    def _commands() -> dict[str, Any]:
+        from gcmem.cli.bench import app as bench
+
+        return dict(get_group(bench).commands)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Returns the names in the order of the help page."""
+        return list(self._commands())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Returns one command, or None."""
+        return self._commands().get(cmd_name)
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"gcmem {__version__}")
@@ -54,7 +73,16 @@ def root(
 
 for command in (demo, add, search, ask, history, forget, link, reindex, qualify, doctor):
     app.command()(getattr(command, command.__name__.rpartition(".")[2]))
-app.add_typer(bench.app)
+app.add_typer(
+    typer.Typer(
+        name="bench",
+        cls=LazyBench,
+        help="The benchmark of The Immutable Past: data, theory, runs and reports. "
+        "Figures need: pip install 'gcmem[bench]'.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+)
 
 
 def run() -> None:

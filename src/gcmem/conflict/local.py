@@ -117,7 +117,6 @@ class LocalClassifier:
 
 PAD, START, END = 0, 101, 102  # [PAD], [CLS] and [SEP] of the vocabulary
 SPECIAL = frozenset({PAD, START, END, 103})  # a text that spells one out must not pose as it
-MPNET_SHIFT = 4
 
 
 def layout(parts: list[list[int]], *, room: int) -> list[int]:

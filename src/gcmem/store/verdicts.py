@@ -14,6 +14,7 @@ from gcmem.types import Conflict
 
 PAGE = 400
 BUSY_TIMEOUT_S = 0.05
+LINKED = "linked_up_to:"
 
 
 class SQLiteVerdicts:
@@ -70,23 +71,26 @@ class SQLiteVerdicts:
         with self._lock, suppress(sqlite3.DatabaseError), transaction(self._connection):
             self._connection.executemany("INSERT OR REPLACE INTO verdicts VALUES (?,?,?,?,?)", rows)
 
-    def link(self, conflicts: Sequence[Conflict], *, up_to_seq: int | None = None) -> None:
-        """Keeps conflicts as edges, and how far the log has been searched for them."""
+    def link(self, conflicts: Sequence[Conflict]) -> None:
+        """Keeps conflicts as edges."""
         rows = [(c.older, c.newer, c.oracle, c.score) for c in conflicts]
         with self._lock, suppress(sqlite3.DatabaseError), transaction(self._connection):
             self._connection.executemany("INSERT OR REPLACE INTO edges VALUES (?,?,?,?)", rows)
-            if up_to_seq is not None:
-                self._connection.execute(
-                    "INSERT OR REPLACE INTO meta VALUES ('linked_up_to', ?)", (str(up_to_seq),)
-                )
 
-    def linked_up_to(self) -> int:
-        """Returns the sequence number up to which chunks were linked."""
+    def linked_up_to(self, oracle: str) -> int:
+        """Returns the sequence number up to which an oracle has linked the chunks."""
         with self._lock, translated_errors(self._location):
             row = self._connection.execute(
-                "SELECT value FROM meta WHERE key = 'linked_up_to'"
+                "SELECT value FROM meta WHERE key = ?", (LINKED + oracle,)
             ).fetchone()
         return int(row[0]) if row else 0
+
+    def set_linked_up_to(self, oracle: str, seq: int) -> None:
+        """Keeps how far an oracle has come; lost, the chunks behind it are judged once more."""
+        with self._lock, suppress(sqlite3.DatabaseError), transaction(self._connection):
+            self._connection.execute(
+                "INSERT OR REPLACE INTO meta VALUES (?,?)", (LINKED + oracle, str(seq))
+            )
 
     def witnesses(self, oracle: str, ids: Sequence[str]) -> dict[str, list[str]]:
         """Returns the newer ends of the known edges of the given chunks."""

@@ -196,9 +196,11 @@ class StoreSuite(ABC):
         assert store.verdicts.get("oracle@1", "where?", [(a.id, b.id)]) == {(a.id, b.id): 0.75}
         assert store.verdicts.get("oracle@2", "Where?", [(a.id, b.id)]) == {}
         edge = Conflict(older=a.id, newer=b.id, score=0.75, oracle="oracle@1")
-        store.verdicts.link([edge], up_to_seq=b.seq)
+        store.verdicts.link([edge])
+        store.verdicts.set_linked_up_to("oracle@1", b.seq or 0)
         assert store.verdicts.witnesses("oracle@1", [a.id, b.id]) == {a.id: [b.id]}
-        assert store.verdicts.linked_up_to() == b.seq
+        assert store.verdicts.linked_up_to("oracle@1") == b.seq
+        assert store.verdicts.linked_up_to("oracle@2") == 0
 
     def test_index_sees_what_was_added_and_erased_after_a_search(self, store: Store) -> None:
         """The index never lags behind the log."""

@@ -6,13 +6,7 @@ import typer
 
 from gcmem.cli.bench import data, epsilon, expansion, report, run, theory, thresholds
 
-app = typer.Typer(
-    name="bench",
-    help="The benchmark of The Immutable Past: data, theory, runs and reports. "
-    "Figures need: pip install 'gcmem[bench]'.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(rich_markup_mode=None)
 app.add_typer(data.app)
 app.command()(run.run)
 app.command()(report.report)
