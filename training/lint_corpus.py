@@ -35,6 +35,7 @@ KEYS: dict[str, type] = {
     "explicit": list,
     "lookalikes": list,
 }
+OPTIONAL: dict[str, type] = {"says": dict, "not_theirs": list}
 DOMAINS = frozenset({"people", "operations"})
 KINDS = {
     "explicit": frozenset(
@@ -97,9 +98,11 @@ def check_schema(rows: Iterable[Row]) -> Report:
 
 def _faults(body: Mapping[str, Any]) -> Iterator[str]:
     """Yields what is wrong with the shape of one family."""
+    known = KEYS | OPTIONAL
     wrong = [k for k, kind in KEYS.items() if not isinstance(body.get(k), kind)]
-    yield from (f"{key!r} is missing or not a {KEYS[key].__name__}" for key in wrong)
-    yield from (f"unknown key {key!r}" for key in body.keys() - KEYS.keys())
+    wrong += [k for k, kind in OPTIONAL.items() if not isinstance(body.get(k, kind()), kind)]
+    yield from (f"{key!r} is missing or not a {known[key].__name__}" for key in wrong)
+    yield from (f"unknown key {key!r}" for key in body.keys() - known.keys())
     if wrong:
         return
     if body["domain"] not in DOMAINS:
@@ -109,6 +112,11 @@ def _faults(body: Mapping[str, Any]) -> Iterator[str]:
     texts = {k: [body[k]] for k in ("family", "attribute", "writer")}
     texts |= {"questions": body["questions"], "neutral": body["neutral"]}
     texts |= {f"state {label!r}": lines for label, lines in body["states"].items()}
+    texts |= {f"says {label!r}": lines for label, lines in body.get("says", {}).items()}
+    if "not_theirs" in body:
+        texts["not_theirs"] = body["not_theirs"]
+    if unknown := body.get("says", {}).keys() - body["states"].keys():
+        yield f"says unknown states {sorted(unknown)}"
     for place, lines in texts.items():
         if not isinstance(lines, list) or not lines:
             yield f"{place} is empty or not a list"
@@ -167,6 +175,10 @@ def check_counts(rows: Sequence[Row], minimums: Mapping[str, int] = MINIMUMS) ->
             "writers": len({row.body["writer"] for row in rows}),
             **counts,
             "neutral": sum(len(row.body["neutral"]) for row in rows),
+            "said outright": sum(
+                len(lines) for row in rows for lines in row.body.get("says", {}).values()
+            ),
+            "not theirs": sum(len(row.body.get("not_theirs", [])) for row in rows),
             "states": len(states),
             "behaviours per state": [min(states, default=0), max(states, default=0)],
             "states under the aim": len(small),
@@ -307,7 +319,9 @@ def parts(families: Sequence[data.Family]) -> list[Item]:
         for family in cut
         for place, texts in (
             *family.states.items(),
+            *((f"says {state}", lines) for state, lines in family.says.items()),
             ("neutral", family.neutral),
+            ("not theirs", family.not_theirs),
             ("pairs", [t for pair in family.pairs for t in (pair.older, pair.newer)]),
         )
         for text in texts

@@ -36,4 +36,5 @@ def default_oracle(cache: VerdictCache | None = None) -> ConflictOracle:
 
 def default_reader(encoder: Encoder) -> Reader:
     """Returns the reader that needs no language model."""
-    return LocalReader(encoder, default_classifier())
+    classifier = default_classifier()
+    return LocalReader(encoder, stances=classifier, answers=classifier)

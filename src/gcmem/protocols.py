@@ -175,6 +175,17 @@ class StanceClassifier(Protocol):
         """Returns, for each text, the probability of every option, and last that of none."""
 
 
+class AnswerClassifier(Protocol):
+    """Reads single texts: does it answer a question?"""
+
+    @property
+    def id(self) -> str:
+        """Name and version."""
+
+    def answers(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Returns, for each text, how surely it answers the question, from 0 to 1."""
+
+
 class VerdictCache(Protocol):
     """Remembers scores and conflicts: the past is immutable, so a verdict on two chunks is too."""
 

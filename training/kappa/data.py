@@ -61,7 +61,12 @@ class Family:
     writer: str
     questions: list[str] = field(default_factory=list)
     states: dict[str, list[str]] = field(default_factory=dict)
+    """Behaviours that imply a state without naming it."""
+    says: dict[str, list[str]] = field(default_factory=dict)
+    """Lines that say outright which state it is."""
     neutral: list[str] = field(default_factory=list)
+    not_theirs: list[str] = field(default_factory=list)
+    """Lines that show a state, but not the user's own of today."""
     pairs: list[Pair] = field(default_factory=list)
 
 
@@ -81,9 +86,11 @@ def load_families(folder: Path = CORPUS) -> list[Family]:
             row = json.loads(line)
             family = families.setdefault(row["family"], Family(row["family"], row["writer"]))
             family.questions += row["questions"]
-            for state, sentences in row["states"].items():
-                family.states.setdefault(state, []).extend(sentences)
+            for key, lines in (("states", family.states), ("says", family.says)):
+                for state, sentences in row.get(key, {}).items():
+                    lines.setdefault(state, []).extend(sentences)
             family.neutral += row["neutral"]
+            family.not_theirs += row.get("not_theirs", [])
             for key, conflict in (("explicit", True), ("lookalikes", False)):
                 family.pairs += [
                     Pair(p["question"], p["older"], p["newer"], conflict, f"{key}/{p['kind']}")
@@ -152,24 +159,24 @@ def held_out(families: Sequence[Family], part: str) -> list[Family]:
 
 def seen(families: Sequence[Family], part: str) -> list[Family]:
     """Returns the training families, cut down to the sentences and pairs of one part."""
-    cut = []
-    for family in families:
-        if family.writer in DEV_WRITERS | TEST_WRITERS:
-            continue
-        cut.append(
-            Family(
-                name=family.name,
-                writer=family.writer,
-                questions=family.questions,
-                states={
-                    state: [s for s in sentences if part_of(s) == part]
-                    for state, sentences in family.states.items()
-                },
-                neutral=[s for s in family.neutral if part_of(s) == part],
-                pairs=[p for p in family.pairs if p.part == part],
-            )
+
+    def own(sentences: list[str]) -> list[str]:
+        return [s for s in sentences if part_of(s) == part]
+
+    return [
+        Family(
+            name=family.name,
+            writer=family.writer,
+            questions=family.questions,
+            states={state: own(sentences) for state, sentences in family.states.items()},
+            says={state: own(sentences) for state, sentences in family.says.items()},
+            neutral=own(family.neutral),
+            not_theirs=own(family.not_theirs),
+            pairs=[p for p in family.pairs if p.part == part],
         )
-    return cut
+        for family in families
+        if family.writer not in DEV_WRITERS | TEST_WRITERS
+    ]
 
 
 def behavioural_pairs(families: Sequence[Family], *, per_family: int, seed: int) -> list[Pair]:

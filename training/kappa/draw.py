@@ -16,17 +16,17 @@ NO_STANCE = frozenset(
 """Look-alikes whose newer line is on the topic and says nothing about the person's own state."""
 
 
+SAME_SLOT = frozenset({"conflict", "restated"})
+OTHER_SLOT = frozenset({"other_slot", "other_person"})
+"""Kinds of contrast whose newer line does, or does not, answer the older one's question."""
+
+
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Question and two texts; the label is None where only a teacher knows.
-
-    `implied`: two behaviours of different states. Nothing in them contradicts, only the states
-    they let one infer do, so the pair head does not learn from them; the state head does.
-    """
+    """Question and two texts; the label is None where only a teacher knows."""
 
     texts: tuple[str, str, str]
     label: float | None
-    implied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,15 @@ class StanceRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """Question and a sentence; the label says whether the sentence answers it."""
+
+    question: str
+    sentence: str
+    label: float
+
+
+@dataclass(frozen=True, slots=True)
 class Mixture:
     """How many rows of each source a batch has."""
 
@@ -50,11 +59,12 @@ class Mixture:
     nli: int = 50
     statebench: int = 8
     unrelated: int = 60
-    other_states: int = 60
-    same_state: int = 50
-    neighbours: int = 60
-    stances: int = 150
-    off_topic: int = 90
+    same_state: int = 30
+    neighbours: int = 40
+    said: int = 70
+    stances: int = 240
+    off_topic: int = 110
+    answers: int = 90
     unlabelled: int = 0
 
 
@@ -80,12 +90,15 @@ class Draw:
             **{name: pool for name, pool in pools.items() if pool},
         }
         self._no_stance = {
-            f.name: [p.newer for p in f.pairs if p.category in NO_STANCE] for f in self._families
+            f.name: f.not_theirs + [p.newer for p in f.pairs if p.category in NO_STANCE]
+            for f in self._families
         }
+        self._outspoken = [f for f in self._families if sum(map(bool, f.says.values())) >= 2]
         self._relations = [facts for facts in relations if len(facts) > 1]
         groups: dict[str, list[Pair]] = {}
         for pair in pools.get("contrasts", []):
             groups.setdefault(pair.group, []).append(pair)
+        self._contrasts = [pairs for pairs in groups.values() if pairs[0].question]
         self._together = [g for g in (*(f.pairs for f in families), *groups.values()) if len(g) > 1]
 
     def pairs(self, mixture: Mixture) -> list[PairRow]:
@@ -106,8 +119,9 @@ class Draw:
             a, b = rng.sample(rng.choice(self._together), 2)
             question = rng.choice([a.question, b.question, ""])
             drawn.append((question, rng.choice([a.older, a.newer]), b.newer, None))
-        rows = [PairRow((q, min(a, b), max(a, b)), y) for q, a, b, y in drawn if a != b]
-        return rows + [self._other_states() for _ in range(mixture.other_states)]
+        if self._outspoken:
+            drawn += [self._said() for _ in range(mixture.said)]
+        return [PairRow((q, min(a, b), max(a, b)), y) for q, a, b, y in drawn if a != b]
 
     def _facts(self) -> tuple[str, str, str, float]:
         rng = self._rng
@@ -136,10 +150,22 @@ class Draw:
         one, other = rng.sample([v for v in family.states.values() if v], 2)
         return question, family, one, other
 
-    def _other_states(self) -> PairRow:
-        question, _, one, other = self._states()
-        a, b = sorted((self._rng.choice(one), self._rng.choice(other)))
-        return PairRow((question, a, b), 1.0, implied=True)
+    def _said(self) -> tuple[str, str, str, float]:
+        """A state said outright, against another or the same one, said or shown by behaviour.
+
+        Two behaviours of different states are no row: nothing in them contradicts, only the
+        states that they let one infer do, and pairs taught no model to see that.
+        """
+        rng = self._rng
+        family = rng.choice(self._outspoken)
+        question = rng.choice([rng.choice(family.questions), ""])
+        one, other = rng.sample(sorted(k for k, v in family.says.items() if v), 2)
+        stated = rng.choice(family.says[one])
+        if rng.random() < 0.15 and family.not_theirs:
+            return question, stated, rng.choice(family.not_theirs), 0.0
+        state = rng.choice([one, other])
+        lines = rng.choice([family.says[state], family.states[state] or family.says[state]])
+        return question, stated, rng.choice(lines), float(state == other)
 
     def _same_state(self) -> tuple[str, str, str, float]:
         question, _, one, _ = self._states()
@@ -151,6 +177,42 @@ class Draw:
         near = family.neutral if family.neutral and rng.random() < 0.4 else self._sentences
         return question, rng.choice(one), rng.choice(near), 0.0
 
+    def answers(self, mixture: Mixture) -> list[AnswerRow]:
+        """Returns rows of the answer task: does the sentence answer the question?"""
+        sources = [self._answer_in_contrast, self._answer_in_facts, self._answer_in_family]
+        rows = [
+            AnswerRow(*self._rng.choices(sources, [3, 2, 2])[0]()) for _ in range(mixture.answers)
+        ]
+        return [row for row in rows if row.question]
+
+    def _answer_in_contrast(self) -> tuple[str, str, float]:
+        rng = self._rng
+        group = rng.choice(self._contrasts)
+        right = [group[0].older, *(p.newer for p in group if kind_of(p) in SAME_SLOT)]
+        wrong = [p.newer for p in group if kind_of(p) in OTHER_SLOT]
+        label = float(rng.random() < 0.5 or not wrong)
+        return group[0].question, rng.choice(right if label else wrong), label
+
+    def _answer_in_facts(self) -> tuple[str, str, float]:
+        rng = self._rng
+        fact, other = rng.sample(rng.choice(self._relations), 2)
+        label = float(rng.random() < 0.5)
+        if not label and rng.random() < 0.4:
+            other = rng.choice(rng.choice(self._relations))
+        stated = fact if label else other
+        text = rng.choice([stated.first, stated.again, stated.second])
+        return fact.question, text, float(stated is fact)
+
+    def _answer_in_family(self) -> tuple[str, str, float]:
+        rng = self._rng
+        family = rng.choice(self._families)
+        question = rng.choice(family.questions)
+        lines = [s for v in (*family.says.values(), *family.states.values()) for s in v]
+        if rng.random() < 0.5:
+            return question, rng.choice(lines), 1.0
+        near = rng.choice([family.neutral, self._sentences])
+        return question, rng.choice(near or self._sentences), 0.0
+
     def stances(self, mixture: Mixture) -> list[StanceRow]:
         """Returns rows of the stance task: which option does the sentence speak for, if any?"""
         rng = self._rng
@@ -160,8 +222,12 @@ class Draw:
             elsewhere = rng.choice([v for v in other.states.values() if v])
             near = rng.choice([family.neutral, self._no_stance[family.name], elsewhere])
             sentence = rng.choice(near or elsewhere)
+            # Options may have been induced from the question, and wrongly: then none is right.
+            asked = rng.choices([family, other], [0.85, 0.15])[0]
+            if asked is other:
+                sentence = rng.choice(rng.choice([v for v in family.states.values() if v]))
             rows.append(
-                StanceRow(rng.choice(family.questions), self._options(family), sentence, None)
+                StanceRow(rng.choice(family.questions), self._options(asked), sentence, None)
             )
         return rows
 
@@ -170,10 +236,12 @@ class Draw:
         family = rng.choice(self._families)
         label = rng.choice(sorted(k for k, v in family.states.items() if v))
         options = self._options(family)
+        said = family.says.get(label)
+        lines = said if said and rng.random() < 0.2 else family.states[label]
         return StanceRow(
             rng.choice(family.questions),
             options,
-            rng.choice(family.states[label]),
+            rng.choice(lines),
             options.index(label) if label in options else None,
         )
 
@@ -190,3 +258,8 @@ class Draw:
         options = list(dict.fromkeys(options))
         rng.shuffle(options)
         return tuple(options)
+
+
+def kind_of(pair: Pair) -> str:
+    """Returns the kind of a pair without its source."""
+    return pair.category.partition("/")[2]

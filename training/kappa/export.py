@@ -1,10 +1,10 @@
-"""Ships a trained scorer: ONNX, 8 bits, calibrated.
+"""Ships a trained scorer and its screen: ONNX, 8 bits, calibrated.
 
-    python -m training.kappa.export --run DIR --name deep --checkpoint DIR
+    python -m training.kappa.export --run DIR --checkpoint DIR --screen DIR --screen-checkpoint DIR
 
-Writes src/gcmem/models/kappa: model.onnx, config.json (calibration and threshold, both chosen on
-the dev part with the int8 model) and test_pairs.jsonl (the held-out pairs that `gcmem qualify`
-judges). The test part is only written, never looked at here.
+Writes src/gcmem/models/kappa: model.onnx, screen.onnx, config.json (calibration and thresholds,
+all chosen on the dev part with the 8-bit models) and test_pairs.jsonl (the held-out pairs that
+`gcmem qualify` judges). The test part is only written, never looked at here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ import argparse
 import json
 import random
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
+from training.kappa.batches import MAX_TOKENS
 from training.kappa.data import (
     Family,
     Pair,
@@ -33,90 +37,98 @@ from training.kappa.metrics import at_threshold, recall_at_precision
 from training.kappa.train import load_scorer
 from training.quantise import quantise
 
-from gcmem.conflict.local import END, START, LocalClassifier
+from gcmem.conflict.cross_encoder import END, START, CrossEncoder, pair_rows
 
 TARGET = Path(__file__).parents[2] / "src" / "gcmem" / "models" / "kappa"
-NAME, VERSION = "gcmem-kappa", 2
-OUTPUTS = ("pair", "state", "none", "option")
-PRECISION = 0.95
+NAME, VERSION = "gcmem-kappa", 3
+OUTPUTS = ("pair", "answer", "none", "option")
+PRECISION = 0.955
+STANCE_TEMPERATURE = 2.0
+"""Chosen on dev, together with the settings of the joint oracle: the stances are too sure."""
+SCREENED = 0.005
+"""The share of the conflicts that the screen may keep from the larger model."""
 
 
-def export_onnx(run: Path, name: str, checkpoint: Path, target: Path) -> None:
+class PairOnly(nn.Module):
+    """A scorer without its other heads."""
+
+    def __init__(self, scorer: nn.Module) -> None:
+        super().__init__()
+        self.scorer = scorer
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        return self.scorer(input_ids, attention_mask)[0]
+
+
+def export_onnx(model: nn.Module, target: Path, *, outputs: tuple[str, ...]) -> None:
     """Writes the 8-bit model."""
-    model = load_scorer(run, name, checkpoint=checkpoint).eval()
     sample = torch.tensor([[START, 2054, END, 2003, END, 2008, END]])
-    rows = {0: "batch"}
+    axes = {name: {0: "batch", 1: "tokens"} for name in ("input_ids", "attention_mask", "option")}
+    axes |= {name: {0: "batch"} for name in ("pair", "answer", "none")}
     with tempfile.TemporaryDirectory() as folder:
         full = Path(folder) / "fp32.onnx"
         torch.onnx.export(
-            model,
+            model.eval(),
             (sample, torch.ones_like(sample)),
             str(full),
             input_names=["input_ids", "attention_mask"],
-            output_names=list(OUTPUTS),
-            dynamic_axes={
-                "input_ids": {0: "batch", 1: "tokens"},
-                "attention_mask": {0: "batch", 1: "tokens"},
-                **dict.fromkeys(OUTPUTS, rows),
-                "option": {0: "batch", 1: "tokens"},
-            },
+            output_names=list(outputs),
+            dynamic_axes={n: a for n, a in axes.items() if n in (*outputs, *list(axes)[:2])},
             opset_version=17,
             dynamo=False,
         )
-        quantise(full, target / "model.onnx")
+        quantise(full, target)
 
 
-def calibrate(target: Path, pairs: list[Pair]) -> dict[str, float]:
-    """Fits scale and bias of the logit on dev pairs, and chooses the threshold there."""
-    write_config(target, scale=1.0, bias=0.0, threshold=0.5)
-    raw = np.array(scores(pairs))
-    logits = np.log(raw.clip(1e-7, 1 - 1e-7) / (1 - raw.clip(1e-7, 1 - 1e-7)))
-    labels = np.array([p.conflict for p in pairs])
-    scale, bias = torch.ones(1, requires_grad=True), torch.zeros(1, requires_grad=True)
-    optimiser = torch.optim.LBFGS([scale, bias], max_iter=200)
-    x, y = torch.from_numpy(logits).float(), torch.from_numpy(labels).float()
+def logits_of(path: Path, pairs: list[Pair]) -> np.ndarray:
+    """Returns the logits of an exported model, uncalibrated."""
+    model = CrossEncoder(path)
+    rows = [pair_rows(p.question, [(p.older, p.newer)], room=MAX_TOKENS)[0] for p in pairs]
+    with ThreadPoolExecutor(2) as pool:
+        return np.array(list(pool.map(lambda row: float(model.run(row, ["pair"])[0]), rows)))
+
+
+def fitted(labels: np.ndarray, *logits: np.ndarray) -> tuple[list[float], np.ndarray]:
+    """Fits a scale for each model's logits and a bias; returns them with the calibrated scores."""
+    columns = np.stack([*logits, np.ones(len(labels))], axis=1)
+    weights = torch.zeros(columns.shape[1], requires_grad=True)
+    optimiser = torch.optim.LBFGS([weights], max_iter=200)
+    x, y = torch.from_numpy(columns).float(), torch.from_numpy(labels).float()
 
     def closure() -> torch.Tensor:
         optimiser.zero_grad()
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(scale * x + bias, y)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(x @ weights, y)
         loss.backward()
         return loss
 
     optimiser.step(closure)
-    fitted = {"scale": round(scale.item(), 4), "bias": round(bias.item(), 4)}
-    calibrated = 1 / (1 + np.exp(-(fitted["scale"] * logits + fitted["bias"])))
-    recall, threshold = recall_at_precision(labels, calibrated, PRECISION)
-    write_config(target, **fitted, threshold=round(max(threshold, 0.5), 3))
+    found = [round(weight, 4) for weight in weights.detach().tolist()]
+    return found, 1 / (1 + np.exp(-columns @ found))
+
+
+def calibrate(target: Path, pairs: list[Pair]) -> dict[str, Any]:
+    """Returns what LocalClassifier reads beside the models, fitted on dev pairs."""
+    labels = np.array([p.conflict for p in pairs])
+    looks, glances = (logits_of(target / f"{name}.onnx", pairs) for name in ("model", "screen"))
+    (scale, screen_scale, bias), scores = fitted(labels, looks, glances)
+    recall, threshold = recall_at_precision(labels, scores, PRECISION)
+    threshold = round(threshold, 3)
     print("dev: recall at precision", PRECISION, round(recall, 4), "threshold", threshold)
-    print("dev at threshold", at_threshold(labels, calibrated, max(threshold, 0.5)))
-    return fitted
-
-
-def write_config(target: Path, *, scale: float, bias: float, threshold: float) -> None:
-    """Writes what LocalClassifier reads beside the model."""
-    config = {
+    print("dev at threshold", at_threshold(labels, scores, threshold))
+    (own_scale, own_bias), unlikely = fitted(labels, glances)
+    below = float(np.quantile(unlikely[labels & (scores >= threshold)], SCREENED))
+    print(f"screen below {below:.4f}: {np.mean(unlikely[~labels] < below):.1%} of the others stop")
+    return {
         "name": NAME,
         "version": VERSION,
-        "max_tokens": 128,
+        "max_tokens": MAX_TOKENS,
         "scale": scale,
+        "screen_scale": screen_scale,
         "bias": bias,
         "threshold": threshold,
+        "stance_temperature": STANCE_TEMPERATURE,
+        "screen": {"scale": own_scale, "bias": own_bias, "below": round(below, 5)},
     }
-    (target / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-
-
-def scores(pairs: list[Pair]) -> list[float]:
-    """Scores pairs with the exported model."""
-    classifier = LocalClassifier()
-    found: dict[str, list[int]] = {}
-    for number, pair in enumerate(pairs):
-        found.setdefault(pair.question, []).append(number)
-    out = [0.0] * len(pairs)
-    for question, rows in found.items():
-        texts = [(pairs[n].older, pairs[n].newer) for n in rows]
-        for n, score in zip(rows, classifier.score(question, texts), strict=True):
-            out[n] = score
-    return out
 
 
 def evaluation_pairs(families: list[Family], part: str) -> list[Pair]:
@@ -135,17 +147,22 @@ def main() -> None:
     """Exports, calibrates on dev and writes the test pairs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--run", type=Path, required=True, help="a run of training.kappa.train")
-    parser.add_argument("--name", default="deep", help="which scorer of the run")
     parser.add_argument("--checkpoint", type=Path, required=True, help="what it was made of")
+    parser.add_argument("--screen", type=Path, required=True, help="the run of its student")
+    parser.add_argument("--screen-checkpoint", type=Path, required=True)
     parser.add_argument("--target", type=Path, default=TARGET)
     args = parser.parse_args()
     args.target.mkdir(parents=True, exist_ok=True)
-    export_onnx(args.run, args.name, args.checkpoint, args.target)
+    model = load_scorer(args.run, "teacher", checkpoint=args.checkpoint)
+    export_onnx(model, args.target / "model.onnx", outputs=OUTPUTS)
+    screen = load_scorer(args.screen, "screen", checkpoint=args.screen_checkpoint)
+    export_onnx(PairOnly(screen), args.target / "screen.onnx", outputs=OUTPUTS[:1])
     families = load_families()
     # Not the contrasts: how many look-alikes stand beside a conflict there is arbitrary.
     kinds = ("explicit", "lookalikes", "unrelated")
     dev = [p for p in evaluation_pairs(families, "dev") if p.category.startswith(kinds)]
-    calibrate(args.target, dev)
+    config = calibrate(args.target, dev)
+    (args.target / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     test = evaluation_pairs(families, "test")
     random.Random(0).shuffle(test)
     with (args.target / "test_pairs.jsonl").open("w", encoding="utf-8") as file:

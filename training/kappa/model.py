@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from transformers import AutoModel
 
-from gcmem.conflict.local import END, PAD, START
+from gcmem.conflict.cross_encoder import END, PAD, START
 
 MPNET_SHIFT = 4
 MPNET_SPECIAL = {START: 0, PAD: 1, END: 2}
@@ -31,16 +31,16 @@ def thinned(backbone: nn.Module, layers: int) -> nn.Module:
 class Scorer(nn.Module):
     """Reads token ids of BERT's vocabulary, whatever the backbone's is.
 
-    Returns four logits. From the first token: that the two texts contradict, that they imply
-    different states, and that no option is spoken for. From every token: that an option is spoken
-    for, to be read at the separator that closes the option.
+    Returns four logits. From the first token: that the two texts contradict, that a text answers
+    the question, and that no option is spoken for. From every token: that an option is spoken for,
+    to be read at the separator that closes the option.
     """
 
     def __init__(self, backbone: nn.Module) -> None:
         super().__init__()
         self.backbone = backbone
         width = backbone.config.hidden_size
-        self.pair, self.state, self.none, self.option = (_head(width) for _ in range(4))
+        self.pair, self.answer, self.none, self.option = (_head(width) for _ in range(4))
         self.mpnet = backbone.config.model_type == "mpnet"
 
     def forward(
@@ -56,7 +56,7 @@ class Scorer(nn.Module):
         first = hidden[:, 0]
         return (
             self.pair(first).squeeze(-1),
-            self.state(first).squeeze(-1),
+            self.answer(first).squeeze(-1),
             self.none(first).squeeze(-1),
             self.option(hidden).squeeze(-1),
         )

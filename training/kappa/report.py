@@ -19,7 +19,15 @@ from training.kappa.data import (
     load_families,
     seen,
 )
-from training.kappa.draw import MAX_OPTIONS, PairRow, StanceRow
+from training.kappa.draw import (
+    MAX_OPTIONS,
+    OTHER_SLOT,
+    SAME_SLOT,
+    AnswerRow,
+    PairRow,
+    StanceRow,
+    kind_of,
+)
 from training.kappa.metrics import auc, summarise
 
 Logits = Callable[[Batch], torch.Tensor]
@@ -34,10 +42,10 @@ def pair_row(pair: Pair) -> PairRow:
 
 @torch.no_grad()
 def score_pairs(logits: Logits, texts: Texts, pairs: Sequence[Pair], device: str) -> np.ndarray:
-    """Returns, for each pair, the probabilities of a contradiction and of different states."""
+    """Returns, for each pair, the probability of a contradiction."""
     rows = [pair_row(p) for p in pairs]
     order = sorted(range(len(rows)), key=lambda n: sum(map(len, rows[n].texts)))
-    out = np.zeros((len(rows), 2))
+    out = np.zeros(len(rows))
     for start in range(0, len(rows), ROWS):
         part = order[start : start + ROWS]
         batch = texts.pairs([rows[n] for n in part]).to(device)
@@ -97,10 +105,29 @@ def measure(logits: Logits, texts: Texts, part: str, *, device: str) -> dict[str
         if not pairs:
             continue
         scores = score_pairs(logits, texts, pairs, device)
-        report[name] = summarise(pairs, scores[:, 0])
-        if name.startswith("behavioural"):
-            report[f"{name}, state head"] = summarise(pairs, scores[:, 1])
-    for name, chosen in (("unseen", new), ("seen", old)):
-        rows = stance_rows(chosen)
-        report[f"stance, {name} families"] = stance_figures(logits, texts, rows, device)
-    return report
+        report[name] = summarise(pairs, scores)
+    report["answers in contrasts"] = answer_figures(logits, texts, load_contrasts(part), device)
+    return report | measure_stances(logits, texts, part, device=device)
+
+
+@torch.no_grad()
+def answer_figures(logits: Logits, texts: Texts, pairs: Sequence[Pair], device: str) -> Any:
+    """Returns how well what answers a question is told from another slot or person."""
+    asked = [p for p in pairs if p.question and kind_of(p) in SAME_SLOT | OTHER_SLOT]
+    rows = [AnswerRow(p.question, p.newer, float(kind_of(p) in SAME_SLOT)) for p in asked]
+    found = [
+        logits(texts.answers(rows[start : start + ROWS]).to(device)).cpu()
+        for start in range(0, len(rows), ROWS)
+    ]
+    labels = np.array([row.label > 0 for row in rows])
+    return {"n": len(rows), "auc": round(auc(labels, torch.cat(found).numpy()), 4)}
+
+
+def measure_stances(logits: Logits, texts: Texts, part: str, *, device: str) -> dict[str, Any]:
+    """Returns the figures of the stances alone: a few seconds."""
+    families = load_families()
+    sets = {"unseen": held_out(families, part), "seen": seen(families, part)}
+    return {
+        f"stance, {name} families": stance_figures(logits, texts, stance_rows(chosen), device)
+        for name, chosen in sets.items()
+    }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gcmem.protocols import Encoder, StanceClassifier, Vectors
+from gcmem.protocols import AnswerClassifier, Encoder, StanceClassifier, Vectors
 from gcmem.types import Prompt, Reading
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -15,6 +15,8 @@ SHARPNESS = 20.0
 """How much a chunk's similarity to the question counts in the vote."""
 POSITION_DISCOUNT = 0.97
 """What is shown first counts a little more, as it does with language models."""
+READ = 8
+"""How many sentences are read for the best answer."""
 UNCLEAR_SHARE = 0.05
 """Allowed to be unclear, it abstains when the winner leads by less than this share."""
 
@@ -24,13 +26,19 @@ class LocalReader:
 
     Given options, every chunk votes. Where chunks name an option, those vote, by similarity to the
     question with each option; where none does, each votes for what it lets one infer (`stances`).
-    What is shown earlier counts a little more. Without options, it quotes the sentence closest to
-    the question.
+    What is shown earlier counts a little more. Without options, it quotes the sentence that answers
+    the question best (`answers`), of those that are closest to it.
     """
 
-    def __init__(self, encoder: Encoder, stances: StanceClassifier | None = None) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        stances: StanceClassifier | None = None,
+        answers: AnswerClassifier | None = None,
+    ) -> None:
         self._encoder = encoder
         self._stances = stances
+        self._answers = answers
         self.id = f"local:{encoder.id}" if stances is None else f"local:{stances.id}"
 
     def read(self, prompts: Sequence[Prompt]) -> tuple[Reading, ...]:
@@ -87,7 +95,11 @@ class LocalReader:
         if not sentences:
             return Reading(text="unclear")
         vectors = self._encoder.encode([prompt.question, *sentences])
-        return Reading(text=sentences[int(np.argmax(vectors[1:] @ vectors[0]))])
+        close = np.argsort(-(vectors[1:] @ vectors[0]), kind="stable")
+        if self._answers is None:
+            return Reading(text=sentences[int(close[0])])
+        near = [sentences[n] for n in close[:READ]]
+        return Reading(text=near[int(np.argmax(self._answers.answers(prompt.question, near)))])
 
 
 def _names(text: str, option: str) -> bool:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gcmem import Chunk, Prompt
 from gcmem.answer import LLMReader, LocalReader
 from gcmem.answer.prompts import render
@@ -36,6 +38,24 @@ def test_the_local_reader_quotes_without_options() -> None:
     )
     assert quoted.text == "She drinks tea."
     assert empty.text == "unclear"
+
+
+class Naming:
+    """Takes a text for the answer if it has a word in it."""
+
+    id = "naming"
+
+    def __init__(self, word: str) -> None:
+        self._word = word
+
+    def answers(self, question: str, texts: Sequence[str]) -> list[float]:
+        return [float(self._word in text) for text in texts]
+
+
+def test_the_local_reader_quotes_what_answers_rather_than_what_is_similar() -> None:
+    reader = LocalReader(HashEncoder(dimensions=512), answers=Naming("rained"))
+    (quoted,) = reader.read([Prompt(question="she drinks", chunks=(COFFEE, TEA))])
+    assert quoted.text == "It rained."
 
 
 def test_the_llm_reader_restricts_the_answer_to_the_options() -> None:

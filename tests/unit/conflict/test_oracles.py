@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gcmem import Candidate, CandidateSet, Chunk, Memory, Scope
 from gcmem.conflict import GoldOracle, PairwiseOracle, TopicGate
+from gcmem.conflict.cross_encoder import CrossEncoder
 from gcmem.defaults import default_classifier
 from gcmem.errors import InvalidInputError
 from gcmem.store import SQLiteVerdicts
@@ -115,6 +117,33 @@ def test_the_shipped_classifier_is_symmetric_and_tells_updates_from_look_alikes(
     )
     assert max(others) < classifier.threshold
     assert classifier.score("q", []) == []
+
+
+def test_a_pair_that_the_small_model_rules_out_is_not_read_by_the_large_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+    run = CrossEncoder.run
+
+    def counting(self: CrossEncoder, row: Sequence[int], outputs: Sequence[str]) -> list[Any]:
+        read.append(self.path.name)
+        return run(self, row, outputs)
+
+    monkeypatch.setattr(CrossEncoder, "run", counting)
+    classifier = default_classifier()
+    unrelated = ("Tea is in the cupboard.", "The deploy went out at noon.")
+    update = ("The staging API listens on port 8080.", "Staging API: port is 9090 now.")
+    clear, open_ = classifier.score("", [unrelated])[0], classifier.score("", [update])[0]
+    assert read == ["screen.onnx", "screen.onnx", "model.onnx"]
+    assert clear < classifier.threshold < open_
+
+
+def test_what_answers_a_question_scores_above_another_slot() -> None:
+    right, slot, person = default_classifier().answers(
+        "Which port does the staging API use?",
+        ["Staging listens on 9090.", "The staging API runs on Debian.", "Ana uses the bus."],
+    )
+    assert right > max(slot, person)
 
 
 def test_gold_answers_from_labels_in_either_order() -> None:
