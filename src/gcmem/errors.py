@@ -131,6 +131,10 @@ class EncoderMismatchError(StoreError):
         self.given = given
 
 
+class StoreDegradedWarning(UserWarning):
+    """A part of the store is out of reach; answers stay right, and come from the log instead."""
+
+
 class UnqualifiedOracleWarning(UserWarning):
     """The oracle may only annotate, since nothing shows that it may be trusted to remove."""
 

@@ -29,6 +29,7 @@ from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Re
 from gcmem.qualify import may_remove
 from gcmem.retrieve import edges_of, retrieve
 from gcmem.store import open_embedded
+from gcmem.store.urls import open_url
 from gcmem.types import (
     Answer,
     AnswerPath,
@@ -115,6 +116,36 @@ class Memory:
             location = self.store.log.location
             self.close()
             raise EncoderMismatchError(stored=stored, given=self.encoder.id, location=location)
+
+    @classmethod
+    def from_url(
+        cls,
+        url: str,
+        *,
+        stm: str | None = None,
+        encoder: Encoder | None = None,
+        oracle: ConflictOracle | None = None,
+        reader: Reader | None = None,
+        expander: QueryExpander | None = None,
+        settings: Settings | None = None,
+        require_qualified: bool = True,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> Self:
+        """Opens the store that a URL names: a path, sqlite:///, postgresql:// or qdrant://.
+
+        `stm` is where the recency buffer lives, a redis:// URL; left out, the log is asked.
+        """
+        used = default_encoder() if encoder is None else CachedEncoder.around(encoder)
+        stm_size = (settings or Settings()).stm_size
+        store = open_url(url, encoder=used, stm_size=stm_size, stm=stm)
+        try:
+            return cls(
+                store=store, encoder=encoder, oracle=oracle, reader=reader, expander=expander,
+                settings=settings, require_qualified=require_qualified, clock=clock,
+            )  # fmt: skip
+        except BaseException:
+            store.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -454,12 +485,12 @@ def _present(candidates: CandidateSet, resolution: Resolution, mode: Mode) -> tu
 def reindex(
     path: Path | str, *, encoder: Encoder | None = None, progress: Progress | None = None
 ) -> int:
-    """Embeds a whole embedded store anew with `encoder`, whatever it was built with.
+    """Embeds the whole store at a path or URL anew with `encoder`, whatever it was built with.
 
     Returns the number of chunks. Stopped half way, the old vectors still serve, and the next call
     goes on where it stopped.
     """
-    store = open_embedded(path, encoder=encoder or default_encoder(), stm_size=0)
+    store = open_url(str(path), encoder=encoder or default_encoder(), stm_size=0)
     try:
         return store.log.reindex(encoder or default_encoder(), progress=progress)
     finally:

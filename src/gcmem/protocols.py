@@ -116,6 +116,9 @@ class RecencyBuffer(Protocol):
     def rebuild(self) -> None:
         """Forgets what is cached and reads the log again."""
 
+    def close(self) -> None:
+        """Releases what the buffer holds open; the log stays open."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
@@ -130,6 +133,7 @@ class Store:
         """Releases everything."""
         if self.verdicts is not None:
             self.verdicts.close()
+        self.buffer.close()
         self.log.close()
 
 
