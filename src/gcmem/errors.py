@@ -122,10 +122,11 @@ class EncoderMismatchError(StoreError):
     """The store holds vectors of another encoder than the one it is opened with."""
 
     def __init__(self, *, stored: str, given: str, location: str) -> None:
+        option = "--store" if "://" in location else "--path"
         super().__init__(
             f"{location} was built with encoder {stored!r}, but {given!r} is in use; open it with "
             f"{stored!r}, or re-embed it: gcmem.reindex({location!r}, encoder=...), or with the "
-            f"shipped encoder: gcmem reindex --path {location}"
+            f"shipped encoder: gcmem reindex {option} {location}"
         )
         self.stored = stored
         self.given = given

@@ -10,12 +10,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 from gcmem.cli.options import (
-    DEFAULT_PATH,
     AgentId,
     AsJson,
     RunId,
+    StmURL,
     StorePath,
+    StoreURL,
     UserId,
+    locate,
     open_memory,
     pairs,
     when,
@@ -38,7 +40,9 @@ def add(
         Path | None,
         typer.Option(help="A session file: JSONL, or a chat export (see docs/sessions.md)."),
     ] = None,
-    path: StorePath = DEFAULT_PATH,
+    path: StorePath = None,
+    store: StoreURL = None,
+    stm: StmURL = None,
     user: UserId = None,
     agent: AgentId = None,
     run: RunId = None,
@@ -68,7 +72,8 @@ def add(
     )
     check_limits(turns, now=datetime.now(UTC), settings=Settings())
     chunks: list[Chunk] = []
-    with open_memory(path) as memory, progress_bar("remembering") as advance:
+    where = locate(path=path, store=store, stm=stm)
+    with open_memory(where) as memory, progress_bar("remembering") as advance:
         for start in range(0, len(turns), BATCH):
             batch = turns[start : start + BATCH]
             chunks += memory.add(batch, user_id=user, agent_id=agent, run_id=run)
@@ -76,7 +81,7 @@ def add(
     if as_json:
         print_json(chunks)
     else:
-        console.print(f"Remembered {len(chunks)} chunks of {len(turns)} turns in {path}.")
+        console.print(f"Remembered {len(chunks)} chunks of {len(turns)} turns in {where.shown}.")
 
 
 def _zone(name: str | None) -> ZoneInfo | None:

@@ -8,13 +8,27 @@ from typing import Annotated, Any
 
 import typer
 
+from gcmem.cli.location import Location, locate
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import parse_time
-from gcmem.memory import DEFAULT_PATH, Memory
+from gcmem.memory import Memory
 
 StorePath = Annotated[
-    Path,
-    typer.Option("--path", envvar="GCMEM_PATH", help="The store's file.", show_default=False),
+    Path | None, typer.Option("--path", help="The store's file; else $GCMEM_PATH.")
+]
+StoreURL = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        help="The store's URL: sqlite:///, postgresql:// or qdrant://; else $GCMEM_STORE.",
+        metavar="URL",
+    ),
+]
+StmURL = Annotated[
+    str | None,
+    typer.Option(
+        "--stm", help="Where recent chunks are kept: redis://; else $GCMEM_STM.", metavar="URL"
+    ),
 ]
 UserId = Annotated[str | None, typer.Option("--user", help="Whose memory (user_id).")]
 AgentId = Annotated[str | None, typer.Option("--agent", help="Which agent's memory (agent_id).")]
@@ -35,7 +49,6 @@ K = Annotated[int, typer.Option("-k", help="How many chunks at the most.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 __all__ = [
-    "DEFAULT_PATH",
     "AgentId",
     "AsJson",
     "AsOf",
@@ -43,8 +56,12 @@ __all__ = [
     "K",
     "KnownAt",
     "RunId",
+    "StmURL",
     "StorePath",
+    "StoreURL",
     "UserId",
+    "check_exists",
+    "locate",
     "open_existing",
     "open_memory",
     "pairs",
@@ -52,20 +69,21 @@ __all__ = [
 ]
 
 
-def open_memory(path: Path) -> Memory:
+def open_memory(where: Location) -> Memory:
     """Opens the store, making it where there is none."""
-    return Memory(path)
+    return Memory.from_url(where.store, stm=where.stm)
 
 
-def open_existing(path: Path) -> Memory:
+def open_existing(where: Location) -> Memory:
     """Opens the store; reading from a path where there is none is a mistake worth telling."""
-    check_exists(path)
-    return Memory(path)
+    check_exists(where)
+    return open_memory(where)
 
 
-def check_exists(path: Path) -> None:
-    """Raises an error that says how to make a store when there is none at `path`."""
-    if str(path) != ":memory:" and not path.expanduser().exists():
+def check_exists(where: Location) -> None:
+    """Raises an error that says how to make a store when there is none at a path."""
+    path = where.path
+    if path is not None and str(path) != ":memory:" and not path.exists():
         raise InvalidInputError(f"no store at {path}; make one: gcmem add --path {path} 'a fact'")
 
 

@@ -155,15 +155,6 @@ class RedisBuffer:
         except _Gone:
             return  # what lies in a Redis that is gone is not trusted for long when it is back
 
-    def check(self) -> str | None:
-        """Asks Redis once; returns what is wrong, or None."""
-        try:
-            client = self._connected()
-            client.eval(READ, 1, self._key(Scope(user_id="check")), 1)
-        except self._failures as error:
-            return f"{self.location} can't be used: {error}"
-        return None
-
     def close(self) -> None:
         """Closes the connections, unless the client was passed in."""
         with self._lock:
@@ -252,6 +243,17 @@ class RedisBuffer:
     def _key(self, scope: Scope) -> str:
         # The braces are Redis Cluster's hash tag: a set and its filling key share a slot.
         return f"{self._prefix}{{{_digest(repr(_ids(scope)))}}}"
+
+
+def check_redis(url: str) -> str | None:
+    """Asks the Redis at a URL once; returns what is wrong, or None."""
+    bare, settings = split_settings(url, RedisSettings())
+    try:
+        with connector(bare, settings)() as client:
+            client.eval(READ, 1, "gcmem:stm:check", 1)
+    except failures() as error:
+        return f"{redacted(url)} can't be used: {error}"
+    return None
 
 
 def _filling(key: str) -> str:
