@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Any, Self
 
 import redis
+import redis.backoff
+import redis.retry
 
 SLOTS = 16384
 
@@ -53,7 +55,8 @@ class RedisServer:
 
     def client(self, **options: Any) -> redis.Redis:
         """A client of the tests' own."""
-        return redis.Redis(port=self.port, socket_timeout=5, **options)
+        once = redis.retry.Retry(redis.backoff.NoBackoff(), 0)
+        return redis.Redis(port=self.port, socket_timeout=5, retry=once, **options)
 
     def start(self) -> Self:
         """Starts the server and waits until it answers."""

@@ -6,6 +6,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -212,6 +213,26 @@ def test_two_processes_see_each_others_chunks_and_capacities_may_differ(
         put(left, chunk("n8", day=8, user="ana"))
         assert texts(left) == ["n8", "n7", "n6"]
         assert texts(right) == [f"n{n}" for n in range(8, -1, -1)]
+
+
+def test_writers_and_readers_at_once_leave_the_sets_as_the_log_is(
+    server: RedisServer, tmp_path: Path
+) -> None:
+    stores = [with_redis(tmp_path / "m.db", server.url) for _ in range(4)]
+
+    def work(writer: int) -> None:
+        mine = ChunkFilter(scope=Scope(user_id="ana", run_id=str(writer)))
+        for n in range(40):
+            put(stores[writer], chunk(f"{writer}.{n}", day=n, scope=mine.scope))
+            assert texts(stores[writer], mine)[0] == f"{writer}.{n}"
+            stores[writer].buffer.recent(ANA)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    for store in stores:
+        newest = store.log.scan(ANA, by_time=True, newest_first=True, limit=5)
+        assert store.buffer.recent(ANA) == tuple(newest)
+        store.close()
 
 
 def test_logs_that_share_a_redis_do_not_mix(server: RedisServer, tmp_path: Path) -> None:

@@ -135,6 +135,19 @@ def test_emptied_and_evicted_lists_are_rebuilt(
         assert served_by_redis(memory, tmp_path)
 
 
+def test_a_warning_that_is_made_an_error_does_not_hide_what_was_missed(
+    memory: Memory, server: RedisServer, tmp_path: Path
+) -> None:
+    memory.add("n=0", user_id="ana", at=day(0))
+    assert served_by_redis(memory, tmp_path)
+    server.stall()
+    with pytest.raises(StoreDegradedWarning):  # the suite makes errors of warnings
+        memory.add("n=1", user_id="ana", at=day(1))
+    server.resume()
+    until(lambda: served_by_redis(memory, tmp_path))
+    assert memory.store.buffer.recent(ANA) == truth(memory)
+
+
 def test_a_full_redis_that_evicts_nothing_costs_a_warning_only(
     memory: Memory, server: RedisServer, tmp_path: Path
 ) -> None:

@@ -122,10 +122,14 @@ class RedisBuffer:
         if not members or not self.capacity:
             return
         newest = {key: dict(heapq.nlargest(self._depth, of)) for key, of in members.items()}
+        told = False
         try:
-            self._ask(lambda client: self._send(client, newest))
-        except _Gone:
-            self._remember_missed(newest)
+            with suppress(_Gone):
+                self._ask(lambda client: self._send(client, newest))
+                told = True
+        finally:  # also where the caller interrupts, or has made the warning an error
+            if not told:
+                self._remember_missed(newest)
 
     def recent(self, where: ChunkFilter) -> tuple[Chunk, ...]:
         """Returns the newest chunks that match, newest first."""
@@ -150,10 +154,8 @@ class RedisBuffer:
             for keys in _batches(client.scan_iter(match=f"{self._prefix}*", count=1000), 1000):
                 _unlink(client, keys)
 
-        try:
+        with suppress(_Gone):  # what lies in it is not trusted for long when it is back
             self._ask(forget)
-        except _Gone:
-            return  # what lies in a Redis that is gone is not trusted for long when it is back
 
     def close(self) -> None:
         """Closes the connections, unless the client was passed in."""
