@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import uuid
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 import psutil
@@ -37,16 +38,26 @@ class PostgresServer:
         return f"postgresql://postgres@/{database}?host={quote(str(self.socket.parent))}"
 
     def make_database(self) -> str:
+        """Returns the name of a fresh database, without the extension."""
         name = f"t{uuid.uuid4().hex}"
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
         return name
 
-    def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
+    def make_schema(self) -> str:
+        """Returns the URL of a fresh schema: a database each would be thousands of files."""
+        name = f"t{uuid.uuid4().hex}"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+            connection.execute(f"CREATE SCHEMA {name}")
+        return f"{self.url()}&options={quote(f'-c search_path={name},public')}"
+
+    def kill(self) -> None:
         """Kills the postmaster; its children notice and go, without a last word."""
         postmaster = psutil.Process(self._pid)
+        postmaster.suspend()  # so that it has no more children than are waited for
         family = [postmaster, *postmaster.children()]
-        os.kill(self._pid, how)
+        postmaster.kill()
         psutil.wait_procs(family, timeout=DEADLINE_S)
 
     def start(self) -> None:
@@ -55,19 +66,33 @@ class PostgresServer:
 
     def stop(self) -> None:
         """Ends the server at once: nobody needs its files any more."""
-        self.kill(signal.SIGQUIT)
+        postmaster = psutil.Process(self._pid)
+        postmaster.send_signal(signal.SIGQUIT)
+        psutil.wait_procs([postmaster], timeout=DEADLINE_S)
         self._server.cleanup()
 
 
+@contextmanager
+def temporary_server() -> Iterator[PostgresServer]:
+    """Starts a server of one's own and ends it."""
+    # Not in pytest's folder: run by root, the server is another user, and every new session of
+    # pytest closes that folder to others.
+    with TemporaryDirectory(prefix="gcmem-postgres-") as folder:
+        server = PostgresServer(Path(folder) / "data")
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+def postgres() -> Iterator[PostgresServer]:
     """The server that all tests share; killing it is for tests that have their own."""
-    server = PostgresServer(tmp_path_factory.mktemp("postgres") / "data")
-    yield server
-    server.stop()
+    with temporary_server() as server:
+        yield server
 
 
 @pytest.fixture
 def postgres_url(postgres: PostgresServer) -> str:
-    """The URL of a fresh database."""
-    return postgres.url(postgres.make_database())
+    """The URL of a fresh schema."""
+    return postgres.make_schema()

@@ -21,6 +21,7 @@ from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.testing.store_suite import EVERYTHING, chunk
 from gcmem.types import Chunk, ChunkFilter, Scope
 from tests.conftest import day, same_slot
+from tests.postgres_server import PostgresServer
 
 ENCODER = HashEncoder(dimensions=64)
 SMALL = PostgresSettings(exact_below=1000)
@@ -64,11 +65,10 @@ def test_numbers_become_visible_in_their_order(postgres_url: str) -> None:
     store.close()
 
 
-def test_many_processes_may_open_a_new_database_at_once(postgres_url: str) -> None:
+def test_many_processes_may_open_a_new_database_at_once(postgres: PostgresServer) -> None:
+    url = postgres.url(postgres.make_database())
     with ThreadPoolExecutor(6) as pool:
-        stores = list(
-            pool.map(lambda _: open_postgres(postgres_url, encoder=ENCODER, stm_size=5), range(6))
-        )
+        stores = list(pool.map(lambda _: open_postgres(url, encoder=ENCODER, stm_size=5), range(6)))
     for store in stores:
         assert store.log.count(EVERYTHING) == 0
         store.close()
@@ -89,11 +89,11 @@ def test_a_missing_driver_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> No
         open_postgres("postgresql://localhost/memory", encoder=ENCODER, stm_size=5)
 
 
-def test_limits_come_from_the_url_and_writes_wait_for_the_disk(postgres_url: str) -> None:
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        name = connection.info.dbname
+def test_limits_come_from_the_url_and_writes_wait_for_the_disk(postgres: PostgresServer) -> None:
+    name = postgres.make_database()
+    with psycopg.connect(postgres.url(), autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
-    url = f"{postgres_url}&statement_timeout=7&connect_timeout=3&pool_size=2"
+    url = f"{postgres.url(name)}&statement_timeout=7&connect_timeout=3&pool_size=2"
     database = postgres_connection.PostgresDatabase(url)
     assert database.settings == PostgresSettings(
         statement_timeout_s=7, connect_timeout_s=3, pool_size=2
@@ -151,7 +151,7 @@ def plan_uses_hnsw(store: Store, url: str, search: Callable[[], object]) -> bool
             connection.execute("SELECT pg_stat_force_next_flush()")
             row = connection.execute(
                 "SELECT idx_scan FROM pg_stat_user_indexes "
-                "WHERE indexrelname = 'gcmem_vectors_hnsw'"
+                "WHERE indexrelid = to_regclass('gcmem_vectors_hnsw')"
             ).fetchone()
         return int(row[0]) if row else 0
 

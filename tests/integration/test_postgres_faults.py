@@ -21,7 +21,7 @@ from gcmem.store.postgres import PostgresSettings, open_postgres
 from gcmem.testing import HashEncoder
 from gcmem.testing.store_suite import EVERYTHING, chunk
 from gcmem.types import Chunk
-from tests.postgres_server import PostgresServer
+from tests.postgres_server import PostgresServer, temporary_server
 
 ENCODER = HashEncoder()
 QUICK = PostgresSettings(connect_timeout_s=1, statement_timeout_s=0.5)
@@ -34,15 +34,14 @@ def put(store: Store, *texts: str) -> tuple[Chunk, ...]:
 
 
 @pytest.fixture(scope="module")
-def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+def mortal() -> Iterator[PostgresServer]:
     """A server that these tests may kill."""
-    server = PostgresServer(tmp_path_factory.mktemp("mortal") / "data")
-    yield server
-    server.stop()
+    with temporary_server() as server:
+        yield server
 
 
 def test_no_acknowledged_chunk_is_lost_when_the_server_is_killed(mortal: PostgresServer) -> None:
-    url = mortal.url(mortal.make_database())
+    url = mortal.make_schema()
     settings = PostgresSettings(connect_timeout_s=3, statement_timeout_s=5)
     store = open_postgres(url, encoder=ENCODER, stm_size=5, settings=settings)
     acknowledged: list[Chunk] = []
@@ -93,7 +92,7 @@ def test_no_acknowledged_chunk_is_lost_when_the_server_is_killed(mortal: Postgre
 
 
 def test_a_server_that_is_away_is_a_typed_error_until_it_is_back(mortal: PostgresServer) -> None:
-    url = mortal.url(mortal.make_database())
+    url = mortal.make_schema()
     store = open_postgres(url, encoder=ENCODER, stm_size=5, settings=QUICK)
     (kept,) = put(store, "a")
     mortal.kill()

@@ -108,11 +108,14 @@ class PostgresDatabase:
         """Gives a connection without time limits, for building an index."""
         with self.reading() as connection:
             connection.execute("SET statement_timeout = 0")
-            connection.limit_s = None
+            limit_s, connection.limit_s = connection.limit_s, None
             try:
                 yield connection
             finally:
-                connection.close()  # the pool makes a new one, with limits
+                connection.limit_s = limit_s
+                if not connection.closed:
+                    connection.execute("RESET statement_timeout")
+                    connection.execute("SELECT pg_advisory_unlock_all()")
 
     def close(self) -> None:
         """Closes every connection."""

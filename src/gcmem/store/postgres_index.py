@@ -32,7 +32,9 @@ logger = logging.getLogger(__name__)
 SLACK = 16
 """So many more than asked for are fetched and scored again: the server rounds differently."""
 HNSW_BUILD_LOCK = 0x67636D6E
+EF_SEARCH = 200
 MOST_EF_SEARCH = 1000
+"""How many neighbours HNSW weighs; pgvector's own 40 finds less, and 1000 is all it allows."""
 VECTOR_HEADER_BYTES = 4
 
 
@@ -211,7 +213,7 @@ class PgVectorIndex:
         self, connection: Connection[Any], query: Vectors, matching: _Filter, most: int
     ) -> list[int]:
         """Returns the most similar by HNSW; fewer than asked for if its scan ran out."""
-        ef_search = min(MOST_EF_SEARCH, max(100, 2 * most))
+        ef_search = min(MOST_EF_SEARCH, max(EF_SEARCH, 2 * most))
         # Without sorting, only the index can give the order: the planner has no other way.
         _set_locally(connection, enable_sort="off", ef_search=str(ef_search))
         half = f"halfvec({self._dimensions})"
