@@ -23,7 +23,7 @@ from gcmem.errors import (
 )
 from gcmem.filters import check_k, check_limit, check_options, make_filter
 from gcmem.ingest import Message, as_turns, chunks_of
-from gcmem.ingest.turns import check_text
+from gcmem.ingest.turns import check_metadata, check_text
 from gcmem.linking import link
 from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
 from gcmem.qualify import may_remove
@@ -364,6 +364,22 @@ class Memory:
         return tuple(
             self.store.log.scan(where, by_time=True, newest_first=newest_first, limit=limit)
         )
+
+    def update(
+        self,
+        chunk_id: str,
+        *,
+        metadata: Mapping[str, Any],
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> Chunk:
+        """Replaces the metadata of one chunk; its text, times and scope never change."""
+        self.get(chunk_id, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        updated = self.store.log.set_metadata(chunk_id, check_metadata(metadata))
+        if updated is None:  # erased since
+            raise ChunkNotFoundError(chunk_id)
+        return updated
 
     def delete(
         self,

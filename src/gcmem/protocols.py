@@ -70,6 +70,9 @@ class ChunkLog(Protocol):
     def count(self, where: ChunkFilter) -> int:
         """Returns how many chunks match."""
 
+    def set_metadata(self, chunk_id: str, metadata: Mapping[str, Any]) -> Chunk | None:
+        """Replaces a chunk's metadata, durably; None if there is no such chunk."""
+
     def delete(self, ids: Sequence[str]) -> int:
         """Erases the chunks for good and returns how many there were."""
 

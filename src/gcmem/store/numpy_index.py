@@ -10,6 +10,7 @@ import numpy as np
 
 from gcmem.errors import EncoderMismatchError
 from gcmem.protocols import Vectors
+from gcmem.store.frontier import ROUNDING, unmatched
 from gcmem.store.sqlite import LogState, SQLiteLog, VectorRow, make_scope, to_micros
 from gcmem.types import ChunkFilter, Scope
 
@@ -18,8 +19,6 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 GATHER_BELOW = 0.3
 """Below this share of matching rows, copying them out is cheaper than scoring all rows."""
 EVERYTHING = ChunkFilter()
-ROUNDING = 1e-5
-"""How far the matrix product may be off: whatever is this close to the k-th is scored again."""
 
 
 class _Rows:
@@ -178,7 +177,7 @@ class NumpyIndex:
         for query, row_scores in zip(queries, scores, strict=True):
             hits = _best(rows, query, row_scores, matching, k)
             if newest_first is not None:
-                picked = newest_first[_unmatched(row_scores[newest_first], frontier)]
+                picked = newest_first[unmatched(row_scores[newest_first], frontier)]
                 known = {row for row, _ in hits}
                 hits += [
                     (int(matching[i]), float(row_scores[i]))
@@ -256,25 +255,3 @@ def _best(
     exact = (rows.vectors[best] * query).sum(axis=1)
     order = np.lexsort((-rows.columns[0][best], -exact))[:wanted]
     return [(int(best[i]), float(exact[i])) for i in order]
-
-
-def _unmatched(scores: Vectors, depth: int) -> Ints:
-    """Returns the positions, in order, of scores that fewer than `depth` earlier ones match.
-
-    Whatever matches a score lies in an earlier layer of running maxima, so the first `depth`
-    layers hold all that is looked for and all that is needed to count.
-    """
-    left = scores.copy()
-    layers = []
-    for _ in range(min(depth, len(scores))):
-        highest = np.maximum.accumulate(left)
-        is_record = np.empty(len(left), dtype=bool)
-        is_record[0] = left[0] > -np.inf
-        np.greater(left[1:], highest[:-1] + np.float32(ROUNDING), out=is_record[1:])
-        layer = np.nonzero(is_record)[0]
-        layers.append(layer)
-        left[layer] = -np.inf
-    found = np.sort(np.concatenate(layers))
-    own = scores[found]
-    matched = np.tril(own[None, :] > own[:, None] - ROUNDING, -1).sum(axis=1)
-    return np.asarray(found[matched < depth])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -166,6 +166,15 @@ class SQLiteLog:
                 f"SELECT count(*) FROM chunks {_where(conditions)}", values
             ).fetchone()[0]
         return found
+
+    def set_metadata(self, chunk_id: str, metadata: Mapping[str, Any]) -> Chunk | None:
+        """Replaces a chunk's metadata; when it returns, it is on disk."""
+        with self._writing() as connection:
+            row = connection.execute(
+                f"UPDATE chunks SET metadata = ? WHERE id = ? RETURNING {COLUMNS}",
+                (json.dumps(metadata, ensure_ascii=False), chunk_id),
+            ).fetchone()
+        return None if row is None else _chunk(row)
 
     def delete(self, ids: Sequence[str]) -> int:
         """Erases text, metadata and vector; only the bare sequence number stays, as a tombstone."""
