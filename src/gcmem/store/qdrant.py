@@ -308,6 +308,15 @@ class QdrantLog:
             progress=progress,
         )
 
+    def drop(self) -> None:
+        """Erases the whole store, with its ledger and its verdicts."""
+        state = self._ledger.load()
+        copy = state.rebuild.collection if state.rebuild is not None else None
+        name = self.server.collection
+        for collection in (state.collection, copy, f"{name}-verdicts", f"{name}-state"):
+            if collection is not None:
+                self.server.drop(collection)
+
     def close(self) -> None:
         """Closes the connections."""
         self.server.close()
