@@ -85,6 +85,26 @@ def test_opening_says_that_nothing_listens(stand_in: StandIn) -> None:
         opened(address)
 
 
+def test_how_many_requests_a_call_takes(stand_in: StandIn) -> None:
+    with stand_in.listening() as address:
+        store = opened(address)
+        add(store, "a")
+        question = ENCODER.encode(["a"])
+        calls: dict[str, Callable[[], object]] = {
+            "append": lambda: add(store, "b", "c"),
+            "search": lambda: store.index.search(question, k=1, where=EVERYTHING),
+            "get": lambda: store.log.get(["x"]),
+            "count": lambda: store.log.count(EVERYTHING),
+        }
+        taken = {}
+        for name, call in calls.items():
+            stand_in.requests.clear()
+            call()
+            taken[name] = len(stand_in.requests)
+        assert taken == {"append": 8, "search": 2, "get": 2, "count": 2}
+        store.close()
+
+
 def test_a_slow_server_is_given_up_after_the_timeout(stand_in: StandIn) -> None:
     with stand_in.listening() as address:
         store = opened(address, timeout_s=1)

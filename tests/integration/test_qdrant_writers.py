@@ -163,6 +163,25 @@ def test_a_batch_that_fails_half_way_is_not_there_and_can_be_written_again(
     assert reader.count(EVERYTHING) == 601
 
 
+def test_a_batch_that_begins_after_a_reader_has_looked_is_not_seen_half(writer: Writer) -> None:
+    log, reader = writer(), writer()
+    put(log, chunk("tea"))
+    client = failing_at_page(log, 2, stays_down=True)
+    begun: list[bool] = []
+
+    def meanwhile(name: str, _: dict[str, Any]) -> bool:
+        if name == "count" and not begun:
+            begun.append(True)
+            with pytest.raises(StoreUnavailableError):
+                put(log, *(chunk(f"tea {n}") for n in range(600)))
+            client.is_down = client.stays_down = False
+        return False
+
+    reader.server._client = Failing(reader.server._client, fails=meanwhile)
+    assert reader.count(EVERYTHING) == 1
+    assert begun
+
+
 def test_what_a_killed_writer_left_is_given_up_in_time(writer: Writer) -> None:
     log = writer()
     put(log, chunk("tea"))
@@ -249,6 +268,31 @@ def test_nothing_acknowledged_is_lost_by_a_reindex_among_writes(writer: Writer) 
     assert reindexing.encoder_id == log.encoder_id == other.id
     index = QdrantIndex(reindexing, encoder_id=other.id)
     assert len(index.search(other.encode(["tea"]), k=1000, where=EVERYTHING)[0]) == len(expected)
+
+
+def test_a_reindex_does_not_overtake_a_write_under_way(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, quick, reindexing = writer(), writer(), writer()
+    put(quick, *(chunk(f"tea {n}") for n in range(300)))
+    started, finish = threading.Event(), threading.Event()
+    insert = slow._insert
+
+    def wait(*arguments: Any, **options: Any) -> None:
+        started.set()
+        finish.wait(10)
+        insert(*arguments, **options)
+
+    monkeypatch.setattr(slow, "_insert", wait)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(put, slow, chunk("slow"))
+        started.wait(10)
+        put(quick, chunk("quick"))
+        threading.Timer(0.5, finish.set).start()
+        assert reindexing.reindex(HashEncoder(name="other")) == 302
+        writing.result()
+    texts = [c.text for c in reindexing.scan(EVERYTHING, after_seq=300)]
+    assert texts == ["slow", "quick"]
 
 
 def test_a_reindex_that_was_stopped_goes_on(writer: Writer) -> None:
