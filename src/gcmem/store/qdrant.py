@@ -236,7 +236,9 @@ class QdrantLog:
         limit: int | None = None,
     ) -> Iterator[Chunk]:
         """Yields matching chunks page by page, as the log was when the scan began."""
-        asked = [*conditions(where), {"key": "seq", "range": {"gt": after_seq}}]
+        asked = conditions(where)
+        if after_seq:
+            asked.append({"key": "seq", "range": {"gt": after_seq}})
         began = self._ledger.load()
 
         def page(*more: Filter, by: str, size: int) -> list[Payload]:
