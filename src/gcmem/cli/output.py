@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 from rich.console import Console
@@ -126,5 +126,17 @@ def print_resolution(found: SearchResult | Resolution) -> None:
     console.print(kept_table(found.kept) if found.kept else "Nothing found.")
     if found.shadows:
         console.print(shadow_table(found.shadows))
+    print_undecided(found)
+
+
+def print_undecided(found: SearchResult | Resolution) -> None:
+    """Prints how many pairs could not be ordered, and where clocks are to blame."""
     if found.undecided:
         console.print(f"{len(found.undecided)} conflicting pairs could not be ordered; both stay.")
+    if found.skewed:
+        worst = timedelta(seconds=max(skew.disagreement_s for skew in found.skewed))
+        console.print(
+            f"{len(found.skewed)} of them since their writers' clocks disagree, by {worst} or "
+            "more: set the clocks of the machines that write.",
+            style="yellow",
+        )
