@@ -18,7 +18,7 @@ Scalar = str | int | float | bool | None
 
 MAX_SCOPE_ID_CHARS = 256
 ORIGIN_KEY = "gcmem_origin"
-"""The metadata key of a chunk that was merged in from another log: the id of that log's first chunk.
+"""The metadata key of a chunk that was merged in from another log: the id of that log's first.
 
 Such a chunk keeps its recording time, so its place in this log says nothing about clocks."""
 

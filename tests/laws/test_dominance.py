@@ -24,7 +24,7 @@ def dominance(candidates: CandidateSet, conflicts: Iterable[Conflict]) -> Resolu
 
 @st.composite
 def cases(draw: st.DrawFn, *, dated: bool = False) -> Case:
-    """Candidate sets with arbitrary conflicts: ties, missing times, several users, skewed clocks."""
+    """Candidate sets with any conflicts: ties, missing times, several users, skewed clocks."""
     times = st.integers(0, 4) if dated else st.none() | st.integers(0, 4)
     seqs = st.just(None) if draw(st.booleans()) and not dated else st.integers(1, 50)
     size = draw(st.integers(0, 8))
