@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from dataclasses import replace
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import numpy as np
 
 from gcmem.errors import MissingExtraError, TransferFormatError
 from gcmem.moving.jsonl import FORMAT, Header, read_header, row_of
-from gcmem.moving.rows import BadRow, ForeignRows, Row, packed, record_of
+from gcmem.moving.rows import BadRow, ForeignRows, Row, record_of
+from gcmem.protocols import Vectors
 
 MAGIC = b"PAR1"
-GROUP = 2_000
+GROUP = 1_000
 """Rows that are written and read together."""
 
 
@@ -36,17 +38,25 @@ def write_parquet(path: Path, rows: Iterable[Row], *, header: Header, digest: in
     waiting = iter(rows)
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         while group := list(islice(waiting, GROUP)):
-            records = [_columns(row) for row in group]
-            writer.write_batch(pa.RecordBatch.from_pylist(records, schema=schema))
+            batch = pa.RecordBatch.from_pylist([_record(row) for row in group], schema=schema)
+            if header.vectors:
+                batch = batch.set_column(len(types) - 1, "vector", _vector_column(pa, group))
+            writer.write_batch(batch)
 
 
-def _columns(row: Row) -> dict[str, Any]:
+def _vector_column(pa: Any, group: list[Row]) -> Any:
+    """Handed over as one block: as Python numbers, the vectors would take ten times the room."""
+    vectors = [np.empty(0) if row.vector is None else row.vector for row in group]
+    offsets = np.cumsum([0, *(len(vector) for vector in vectors)], dtype=np.int32)
+    values = np.concatenate(vectors).astype(np.float32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
+
+
+def _record(row: Row) -> dict[str, Any]:
     record = record_of(row.chunk)
     record |= {"at": row.chunk.at, "recorded_at": row.chunk.recorded_at}
     if "metadata" in record:
         record["metadata"] = json.dumps(record["metadata"], ensure_ascii=False)
-    if row.vector is not None:
-        record["vector"] = row.vector.tolist()
     return record
 
 
@@ -58,7 +68,7 @@ class ParquetFile:
         self.name = str(path)
         self._foreign = foreign
         try:
-            self._file = parquet.ParquetFile(path, memory_map=True)
+            self._file = parquet.ParquetFile(path)
         except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
             raise TransferFormatError(f"{path} is cut off or damaged: {error}") from None
         about = (self._file.schema_arrow.metadata or {}).get(FORMAT.encode())
@@ -73,21 +83,30 @@ class ParquetFile:
         """Yields the rows; their number stands for the line."""
         wanted = vectors and self.encoder_id is not None
         columns = [c for c in self._file.schema_arrow.names if wanted or c != "vector"]
+        foreign = None if self._header else self._foreign
         number = 0
         try:
-            for batch in self._file.iter_batches(batch_size=GROUP, columns=columns):
-                for record in batch.to_pylist():
+            for batch in self._batches(columns):
+                found = _vectors(batch) if wanted else [None] * batch.num_rows
+                if wanted:
+                    batch = batch.drop_columns("vector")
+                for record, vector in zip(batch.to_pylist(), found, strict=True):
                     number += 1
-                    if wanted and record.get("vector") is not None:
-                        record["vector"] = packed(np.array(record["vector"], np.float32))
-                    yield row_of(
-                        record,
-                        line=number,
-                        foreign=None if self._header else self._foreign,
-                        vectors=wanted,
-                    )
+                    row = row_of(record, line=number, foreign=foreign, vectors=False)
+                    yield replace(row, vector=vector) if isinstance(row, Row) else row
         except (OSError, ValueError) as error:
             raise TransferFormatError(f"{self.name} is damaged: {error}") from None
+
+    def _batches(self, columns: list[str]) -> Iterator[Any]:
+        """One group of rows after the other: asked for all at once, pyarrow keeps what it read."""
+        for group in range(self._file.metadata.num_row_groups):
+            yield from self._file.iter_batches(GROUP, row_groups=[group], columns=columns)
+
+
+def _vectors(batch: Any) -> list[Vectors | None]:
+    column = batch.column("vector")
+    values, offsets = column.values.to_numpy(), column.offsets.to_numpy()
+    return [values[start:end] if end > start else None for start, end in pairwise(offsets)]
 
 
 def load_pyarrow() -> tuple[Any, Any]:
