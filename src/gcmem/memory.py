@@ -231,6 +231,7 @@ class Memory:
             undecided=resolution.undecided,
             ranked=_present(candidates, resolution, mode)[:k],
             timings=Timings(**stopwatch.spent_ms),
+            skewed=resolution.skewed,
         )
 
     def ask(
@@ -468,7 +469,7 @@ class Memory:
         with watch.timing("conflict_ms"):
             conflicts = self.oracle.judge(candidates)
         with watch.timing("dominance_ms"):
-            resolution = temporal_dominance(candidates, conflicts)
+            resolution = temporal_dominance(candidates, conflicts, max_skew=self.settings.max_skew)
         if self.store.verdicts is not None and resolution.shadows:
             self.store.verdicts.link(edges_of(resolution.shadows))
         return replace(resolution, kept=candidates.items) if self._annotates_only else resolution

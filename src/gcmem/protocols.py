@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,14 @@ class ChunkLog(Protocol):
 
     def close(self) -> None:
         """Releases what the log holds open."""
+
+
+@runtime_checkable
+class VectorSource(Protocol):
+    """What a log may also be: one that gives its vectors back, so that moving need not embed."""
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Returns the vectors of the chunks that exist, by id."""
 
 
 class VectorIndex(Protocol):

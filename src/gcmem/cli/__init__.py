@@ -15,9 +15,12 @@ from gcmem.cli import (
     ask,
     demo,
     doctor,
+    export,
     forget,
     history,
+    import_,
     link,
+    migrate,
     qualify,
     reindex,
     search,
@@ -72,8 +75,12 @@ def root(
     """Memory for agents that knows which facts are still true."""
 
 
-for command in (demo, add, search, ask, history, forget, link, reindex, qualify, doctor):
-    app.command()(getattr(command, command.__name__.rpartition(".")[2]))
+for command in (
+    demo, add, search, ask, history, forget, link, reindex, export, import_, migrate, qualify,
+    doctor,
+):  # fmt: skip
+    name = command.__name__.rpartition(".")[2]
+    app.command(name.rstrip("_"))(getattr(command, name))
 app.add_typer(
     typer.Typer(
         name="bench",

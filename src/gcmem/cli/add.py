@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
@@ -20,6 +19,7 @@ from gcmem.cli.options import (
     locate,
     open_memory,
     pairs,
+    timezone,
     when,
 )  # fmt: skip
 from gcmem.cli.output import console, print_json, progress_bar
@@ -65,7 +65,7 @@ def add(
         raise InvalidInputError("nothing to add: give a text, or --file")
     messages: list[Message] = list(text or ())
     if file is not None:
-        messages.extend(read_session_file(file, tz=_zone(tz)))
+        messages.extend(read_session_file(file, tz=timezone(tz)))
     # Everything is checked before anything is stored: a bad line must not leave half a file.
     turns = as_turns(
         messages, at=when(at), speaker=speaker, session=session, metadata=pairs(metadata)
@@ -82,10 +82,3 @@ def add(
         print_json(chunks)
     else:
         console.print(f"Remembered {len(chunks)} chunks of {len(turns)} turns in {where.shown}.")
-
-
-def _zone(name: str | None) -> ZoneInfo | None:
-    try:
-        return None if name is None else ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInputError(f"--tz {name}: no such timezone; write for example UTC") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
@@ -65,6 +66,7 @@ __all__ = [
     "open_existing",
     "open_memory",
     "pairs",
+    "timezone",
     "when",
 ]
 
@@ -90,6 +92,14 @@ def check_exists(where: Location) -> None:
 def when(text: str | None) -> datetime | None:
     """Reads a time option."""
     return None if text is None else parse_time(text)
+
+
+def timezone(name: str | None) -> ZoneInfo | None:
+    """Reads a timezone option."""
+    try:
+        return None if name is None else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidInputError(f"--tz {name}: no such timezone; write for example UTC") from None
 
 
 def pairs(items: list[str] | None) -> dict[str, Any]:

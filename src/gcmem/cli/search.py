@@ -23,7 +23,7 @@ from gcmem.cli.options import (
     pairs,
     when,
 )  # fmt: skip
-from gcmem.cli.output import console, print_json, print_resolution, ranked_table
+from gcmem.cli.output import console, print_json, print_resolution, print_undecided, ranked_table
 from gcmem.types import Mode
 
 
@@ -62,6 +62,7 @@ def search(
         print_resolution(result)
     else:
         console.print(ranked_table(result))
+        print_undecided(result)
     timings = result.timings
     console.print(
         f"{len(result.candidates)} candidates; encode {timings.encode_ms:.1f} ms, retrieve "

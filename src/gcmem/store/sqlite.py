@@ -271,6 +271,20 @@ class SQLiteLog:
             ).fetchall()
         return [VectorRow(r[0], r[1], (r[2], r[3], r[4]), r[5], r[6], r[7]) for r in rows]
 
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Returns the vectors of the chunks that exist, by id."""
+        found: dict[str, Vectors] = {}
+        for start in range(0, len(ids), PAGE):
+            batch = list(ids[start : start + PAGE])
+            with self._reading() as connection:
+                rows = connection.execute(
+                    "SELECT id, vector FROM chunks JOIN vectors USING (seq) "
+                    f"WHERE id IN ({','.join('?' * len(batch))})",
+                    batch,
+                ).fetchall()
+            found.update((row[0], np.frombuffer(row[1], dtype=np.float32)) for row in rows)
+        return found
+
     def erased_since(self, tombstone: int) -> list[int]:
         """Returns the sequence numbers erased after the given tombstone."""
         with self._reading() as connection:
