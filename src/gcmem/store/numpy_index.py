@@ -232,13 +232,15 @@ class NumpyIndex:
         """Returns the cosine of every query to every id; an unknown id scores 0."""
         with self._lock:
             rows = self._rows.view()
-        if any(chunk_id not in rows.row_of for chunk_id in ids):
-            rows = self._sync(self._loaded[0] if self._loaded else Scope())
-        numbers = [rows.row_of.get(chunk_id) for chunk_id in ids]
+        size = len(rows.vectors)  # others may add rows meanwhile, and name them in row_of
+        known = {i: n for i in ids if (n := rows.row_of.get(i, size)) < size}
+        # What is not loaded yet, or belongs to a scope that nobody asked for, is read one by one.
+        missing = self._log.vectors([i for i in ids if i not in known])
         scores = np.zeros((len(queries), len(ids)), dtype=np.float32)
-        for column, number in enumerate(numbers):
-            if number is not None and number < len(rows.vectors):
-                scores[:, column] = (queries * rows.vectors[number]).sum(axis=1)
+        for column, chunk_id in enumerate(ids):
+            vector = rows.vectors[known[chunk_id]] if chunk_id in known else missing.get(chunk_id)
+            if vector is not None:
+                scores[:, column] = (queries * vector).sum(axis=1)
         return scores
 
 

@@ -86,6 +86,16 @@ class PostgresLog:
             ).fetchall()
         return {row[1]: _chunk(row) for row in rows}
 
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Returns the vectors of the chunks that exist, by id."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT id, vector::real[] FROM gcmem_chunks JOIN gcmem_vectors USING (seq) "
+                "WHERE id = ANY(%s)",
+                (list(ids),),
+            ).fetchall()
+        return {row[0]: np.array(row[1], dtype=np.float32) for row in rows}
+
     def scan(
         self,
         where: ChunkFilter,

@@ -10,6 +10,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
+import numpy as np
+
 from gcmem.errors import EncoderMismatchError, InvalidInputError, StoreError
 from gcmem.protocols import Encoder, Progress, Store, Vectors
 from gcmem.store.qdrant_address import QdrantSettings, parse_url
@@ -225,6 +227,17 @@ class QdrantLog:
         none: dict[str, Chunk] = {}
         found = self.read(ask, empty=none)
         return {chunk_id: found[chunk_id] for chunk_id in ids if chunk_id in found}
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Returns the vectors of the chunks that exist, by id."""
+        names = {point_id(chunk_id): chunk_id for chunk_id in self.get(ids)}
+
+        def ask(state: LedgerState, collection: str) -> dict[str, Vectors]:
+            found = self.server.retrieve(collection, list(names), payload=False, vectors=True)
+            return {names[p.id]: np.array(p.vector, dtype=np.float32) for p in found}
+
+        none: dict[str, Vectors] = {}
+        return self.read(ask, empty=none)
 
     def scan(
         self,

@@ -7,10 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gcmem.errors import EncoderMismatchError, InvalidInputError
-from gcmem.protocols import Store
+from gcmem.protocols import Store, VectorSource
 from gcmem.testing.fakes import HashEncoder
 from gcmem.testing.store_harness import EVERYTHING, START, StoreHarness, chunk, texts
 from gcmem.types import ChunkFilter, Scope
@@ -278,6 +279,17 @@ class LogSuite(StoreHarness):
         (d,) = self.put(again, chunk("tea 3"))
         assert (d.seq or 0) > (c.seq or 0)
         again.close()
+
+    def test_a_log_that_gives_vectors_gives_those_that_were_stored(self, store: Store) -> None:
+        """What moves a store need not embed again; unknown ids are left out."""
+        if not isinstance(store.log, VectorSource):
+            return
+        a, b = self.put(store, chunk("tea"), chunk("coffee"))
+        found = store.log.vectors([b.id, a.id, "unknown"])
+        assert found.keys() == {a.id, b.id}
+        wanted = self.encoder.encode(["tea", "coffee"])
+        np.testing.assert_allclose([found[a.id], found[b.id]], wanted, atol=1e-6)
+        assert store.log.vectors([]) == {}
 
     def test_reindex_swaps_the_vectors_and_reports_progress(self, store: Store) -> None:
         """Every chunk is embedded anew, none is lost; until then the old vectors serve."""
