@@ -16,6 +16,8 @@ settings.register_profile(
 )
 settings.load_profile("gcmem")
 
+pytest_plugins = ["tests.postgres_server"]
+
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 

@@ -30,6 +30,7 @@ from gcmem.types import (
     Scope,
     SearchResult,
     Shadow,
+    Skew,
     Timings,
     Turn,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "SearchResult",
     "Settings",
     "Shadow",
+    "Skew",
     "Store",
     "Timings",
     "Turn",

@@ -20,6 +20,9 @@ class Settings:
     """A longer text is refused rather than half stored."""
     max_future: timedelta | None = timedelta(days=1)
     """How far ahead of the clock an event time may lie; None for any."""
+    max_skew: timedelta | None = timedelta(minutes=5)
+    """How far the clocks of two writers may disagree before the order of their chunks is doubted;
+    None trusts every clock."""
     strategy: Strategy = "stratified"
     """How candidates are found: `dense` takes the most similar, `dense+stm` adds the recency
     buffer, `stratified` adds the frontier. There a chunk competes only with those that came after
@@ -41,4 +44,6 @@ class Settings:
         ):
             if getattr(self, name) < least:
                 raise InvalidInputError(f"{name}={getattr(self, name)}: at least {least}")
+        if self.max_skew is not None and self.max_skew < timedelta(0):
+            raise InvalidInputError(f"max_skew={self.max_skew}: pass a duration from 0, or None")
         check_choice(self.strategy, name="strategy", allowed=get_args(Strategy))

@@ -8,6 +8,8 @@ GCMemError
 │   ├── InvalidScopeError              a scope id that is no usable string
 │   ├── InvalidFilterError             a metadata filter that no store can answer
 │   ├── SessionFormatError             a session file that can't be read
+│   ├── TransferFormatError            a file of chunks that can't be imported
+│   │   └── BadRowError                one row of it
 │   └── DatasetNotFoundError           a benchmark's data is not where it was looked for
 ├── ChunkNotFoundError (KeyError)      no such chunk in this scope
 ├── MissingExtraError (ImportError)    an optional dependency is not installed
@@ -15,7 +17,8 @@ GCMemError
 │   ├── StoreUnavailableError          can't be opened, written or reached
 │   ├── StoreCorruptError              the file is no gcmem store, or is damaged
 │   ├── StoreVersionError              written by a newer gcmem
-│   └── EncoderMismatchError           built with another encoder
+│   ├── EncoderMismatchError           built with another encoder
+│   └── VerificationError              what was moved is not what arrived
 └── ModelError                         a language model endpoint failed
     ├── ModelUnavailableError          refused, timed out, rate limited
     ├── ModelAuthenticationError       the key was rejected
@@ -74,6 +77,21 @@ class SessionFormatError(InvalidInputError):
     """A session file is not in a format that gcmem reads."""
 
 
+class TransferFormatError(InvalidInputError):
+    """A file of chunks is not in a format that gcmem imports, or it is damaged."""
+
+
+class BadRowError(TransferFormatError):
+    """One row of a file can't be imported; everything before its batch is in."""
+
+    def __init__(self, line: int, reason: str, *, file: str) -> None:
+        super().__init__(
+            f"{file}, line {line}: {reason}; correct it and import again (what is in already is "
+            "passed over), or leave such rows out with --skip-bad"
+        )
+        self.line = line
+
+
 class DatasetNotFoundError(InvalidInputError):
     """The data of a benchmark is not at the path; the message says where to download it."""
 
@@ -122,13 +140,26 @@ class EncoderMismatchError(StoreError):
     """The store holds vectors of another encoder than the one it is opened with."""
 
     def __init__(self, *, stored: str, given: str, location: str) -> None:
+        option = "--store" if "://" in location else "--path"
         super().__init__(
             f"{location} was built with encoder {stored!r}, but {given!r} is in use; open it with "
             f"{stored!r}, or re-embed it: gcmem.reindex({location!r}, encoder=...), or with the "
-            f"shipped encoder: gcmem reindex --path {location}"
+            f"shipped encoder: gcmem reindex {option} {location}"
         )
         self.stored = stored
         self.given = given
+
+
+class VerificationError(StoreError):
+    """Source and target of a move differ; `differences` says in what."""
+
+    def __init__(self, summary: str, *, differences: tuple[str, ...]) -> None:
+        super().__init__("; ".join((summary, *differences)))
+        self.differences = differences
+
+
+class StoreDegradedWarning(UserWarning):
+    """A part of the store is out of reach; answers stay right, and come from the log instead."""
 
 
 class UnqualifiedOracleWarning(UserWarning):

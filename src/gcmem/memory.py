@@ -23,12 +23,13 @@ from gcmem.errors import (
 )
 from gcmem.filters import check_k, check_limit, check_options, make_filter
 from gcmem.ingest import Message, as_turns, chunks_of
-from gcmem.ingest.turns import check_text
+from gcmem.ingest.turns import check_metadata, check_text
 from gcmem.linking import link
 from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
 from gcmem.qualify import may_remove
 from gcmem.retrieve import edges_of, retrieve
 from gcmem.store import open_embedded
+from gcmem.store.urls import open_url
 from gcmem.types import (
     Answer,
     AnswerPath,
@@ -116,6 +117,36 @@ class Memory:
             self.close()
             raise EncoderMismatchError(stored=stored, given=self.encoder.id, location=location)
 
+    @classmethod
+    def from_url(
+        cls,
+        url: str,
+        *,
+        stm: str | None = None,
+        encoder: Encoder | None = None,
+        oracle: ConflictOracle | None = None,
+        reader: Reader | None = None,
+        expander: QueryExpander | None = None,
+        settings: Settings | None = None,
+        require_qualified: bool = True,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> Self:
+        """Opens the store that a URL names: a path, sqlite:///, postgresql:// or qdrant://.
+
+        `stm` is where the recency buffer lives, a redis:// URL; left out, the log is asked.
+        """
+        used = default_encoder() if encoder is None else CachedEncoder.around(encoder)
+        stm_size = (settings or Settings()).stm_size
+        store = open_url(url, encoder=used, stm_size=stm_size, stm=stm)
+        try:
+            return cls(
+                store=store, encoder=encoder, oracle=oracle, reader=reader, expander=expander,
+                settings=settings, require_qualified=require_qualified, clock=clock,
+            )  # fmt: skip
+        except BaseException:
+            store.close()
+            raise
+
     def __enter__(self) -> Self:
         return self
 
@@ -200,6 +231,7 @@ class Memory:
             undecided=resolution.undecided,
             ranked=_present(candidates, resolution, mode)[:k],
             timings=Timings(**stopwatch.spent_ms),
+            skewed=resolution.skewed,
         )
 
     def ask(
@@ -334,6 +366,22 @@ class Memory:
             self.store.log.scan(where, by_time=True, newest_first=newest_first, limit=limit)
         )
 
+    def update(
+        self,
+        chunk_id: str,
+        *,
+        metadata: Mapping[str, Any],
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> Chunk:
+        """Replaces the metadata of one chunk; its text, times and scope never change."""
+        self.get(chunk_id, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        updated = self.store.log.set_metadata(chunk_id, check_metadata(metadata))
+        if updated is None:  # erased since
+            raise ChunkNotFoundError(chunk_id)
+        return updated
+
     def delete(
         self,
         chunk_id: str,
@@ -421,7 +469,7 @@ class Memory:
         with watch.timing("conflict_ms"):
             conflicts = self.oracle.judge(candidates)
         with watch.timing("dominance_ms"):
-            resolution = temporal_dominance(candidates, conflicts)
+            resolution = temporal_dominance(candidates, conflicts, max_skew=self.settings.max_skew)
         if self.store.verdicts is not None and resolution.shadows:
             self.store.verdicts.link(edges_of(resolution.shadows))
         return replace(resolution, kept=candidates.items) if self._annotates_only else resolution
@@ -454,12 +502,12 @@ def _present(candidates: CandidateSet, resolution: Resolution, mode: Mode) -> tu
 def reindex(
     path: Path | str, *, encoder: Encoder | None = None, progress: Progress | None = None
 ) -> int:
-    """Embeds a whole embedded store anew with `encoder`, whatever it was built with.
+    """Embeds the whole store at a path or URL anew with `encoder`, whatever it was built with.
 
     Returns the number of chunks. Stopped half way, the old vectors still serve, and the next call
     goes on where it stopped.
     """
-    store = open_embedded(path, encoder=encoder or default_encoder(), stm_size=0)
+    store = open_url(str(path), encoder=encoder or default_encoder(), stm_size=0)
     try:
         return store.log.reindex(encoder or default_encoder(), progress=progress)
     finally:

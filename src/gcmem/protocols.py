@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,9 @@ class ChunkLog(Protocol):
     def count(self, where: ChunkFilter) -> int:
         """Returns how many chunks match."""
 
+    def set_metadata(self, chunk_id: str, metadata: Mapping[str, Any]) -> Chunk | None:
+        """Replaces a chunk's metadata, durably; None if there is no such chunk."""
+
     def delete(self, ids: Sequence[str]) -> int:
         """Erases the chunks for good and returns how many there were."""
 
@@ -78,6 +81,14 @@ class ChunkLog(Protocol):
 
     def close(self) -> None:
         """Releases what the log holds open."""
+
+
+@runtime_checkable
+class VectorSource(Protocol):
+    """What a log may also be: one that gives its vectors back, so that moving need not embed."""
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Returns the vectors of the chunks that exist, by id."""
 
 
 class VectorIndex(Protocol):
@@ -116,6 +127,9 @@ class RecencyBuffer(Protocol):
     def rebuild(self) -> None:
         """Forgets what is cached and reads the log again."""
 
+    def close(self) -> None:
+        """Releases what the buffer holds open; the log stays open."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
@@ -130,6 +144,7 @@ class Store:
         """Releases everything."""
         if self.verdicts is not None:
             self.verdicts.close()
+        self.buffer.close()
         self.log.close()
 
 

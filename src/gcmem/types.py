@@ -17,6 +17,10 @@ PromptMode = Literal["forced-choice", "allow-unclear"]
 Scalar = str | int | float | bool | None
 
 MAX_SCOPE_ID_CHARS = 256
+ORIGIN_KEY = "gcmem_origin"
+"""The metadata key of a chunk that was merged in from another log: the id of that log's first.
+
+Such a chunk keeps its recording time, so its place in this log says nothing about clocks."""
 
 
 def utc(at: datetime, *, name: str) -> datetime:
@@ -238,12 +242,27 @@ class Shadow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Skew:
+    """A conflict left undecided since the clocks of its two writers disagree too much to order it.
+
+    The disagreement is what the log proves, so the clocks may be further apart than that.
+    """
+
+    conflict: Conflict
+    disagreement_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """What temporal dominance leaves, what it takes out and why, and what it could not order."""
+    """What temporal dominance leaves, what it takes out and why, and what it could not order.
+
+    `skewed` says which of the undecided pairs are so because of their writers' clocks.
+    """
 
     kept: tuple[Candidate, ...]
     shadows: tuple[Shadow, ...]
     undecided: tuple[Conflict, ...]
+    skewed: tuple[Skew, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,6 +319,8 @@ class Answer:
 class SearchResult:
     """What a search found: `kept` is live, `shadows` went and say why.
 
+    `undecided` pairs contradict but can't be ordered in time, so both stay; `skewed` says which of
+    them are so because the clocks of their writers disagree, and by how much.
     Iterates over `ranked`: at most k candidates as the mode presents them, which is kept alone
     ("drop"), kept before shadowed ("demote"), or both in the order of relevance ("annotate").
     """
@@ -313,6 +334,7 @@ class SearchResult:
     undecided: tuple[Conflict, ...]
     ranked: tuple[Candidate, ...]
     timings: Timings
+    skewed: tuple[Skew, ...] = ()
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self.ranked)

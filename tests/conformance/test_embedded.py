@@ -13,5 +13,8 @@ class TestEmbeddedFile(StoreSuite):
 
 
 class TestEmbeddedInMemory(StoreSuite):
+    durable = False
+    shared = False
+
     def make_store(self, tmp_path: Path, encoder: Encoder) -> Store:
         return open_embedded(":memory:", encoder=encoder, stm_size=5)

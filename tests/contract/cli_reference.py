@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 COMMANDS = (
-    "demo", "add", "search", "ask", "history", "forget", "link", "reindex", "qualify", "doctor",
+    "demo", "add", "search", "ask", "history", "forget", "link", "reindex",
+    "export", "import", "migrate", "qualify", "doctor",
     "bench", "bench run", "bench report", "bench compare",
     "bench epsilon", "bench expansion", "bench theory",
     "bench thresholds",     "bench data", "bench data build",

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gcmem import Memory, Scope, Settings, Turn, reindex
-from gcmem.errors import ChunkNotFoundError
+from gcmem.errors import ChunkNotFoundError, InvalidInputError
 from gcmem.testing import HashEncoder, RuleOracle
 from tests.conftest import NOW, day, same_slot
 
@@ -190,3 +191,17 @@ def test_another_encoder_can_take_over_a_store(tmp_path: Path) -> None:
     assert reindex(path, encoder=other) == 1
     with Memory(path, encoder=other) as memory:
         assert [c.chunk.text for c in memory.search("tea")] == ["tea"]
+
+
+def test_update_replaces_metadata_and_nothing_else(memory: Memory) -> None:
+    (chunk,) = memory.add("a", user_id="ana", at=day(1), metadata={"tag": "x", "n": 1})
+    updated = memory.update(chunk.id, metadata={"tag": "y"}, user_id="ana")
+    assert updated == replace(chunk, metadata={"tag": "y"})
+    assert memory.get(chunk.id) == updated
+    assert memory.get_all(filters={"tag": "x"}) == ()
+    assert [item.chunk for item in memory.search("a", filters={"tag": "y"})] == [updated]
+    with pytest.raises(ChunkNotFoundError):
+        memory.update(chunk.id, metadata={}, user_id="bob")
+    with pytest.raises(InvalidInputError, match="plain JSON"):
+        memory.update(chunk.id, metadata={"a": object()})
+    assert memory.get(chunk.id) == updated

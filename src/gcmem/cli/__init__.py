@@ -15,9 +15,12 @@ from gcmem.cli import (
     ask,
     demo,
     doctor,
+    export,
     forget,
     history,
+    import_,
     link,
+    migrate,
     qualify,
     reindex,
     search,
@@ -28,7 +31,8 @@ from gcmem.errors import GCMemError
 app = typer.Typer(
     name="gcmem",
     help="Memory for agents that knows which facts are still true.",
-    epilog="Every command takes --json. The store is --path, else $GCMEM_PATH, "
+    epilog="Every command takes --json. The store is --path or --store, else $GCMEM_PATH or "
+    "$GCMEM_STORE, else what ~/.gcmem/config.toml ($GCMEM_CONFIG) says, "
     "else ~/.gcmem/memory.db. Exit codes: 0 done, 1 a gcmem error, 2 wrong usage.",
     no_args_is_help=True,
     add_completion=False,
@@ -71,8 +75,12 @@ def root(
     """Memory for agents that knows which facts are still true."""
 
 
-for command in (demo, add, search, ask, history, forget, link, reindex, qualify, doctor):
-    app.command()(getattr(command, command.__name__.rpartition(".")[2]))
+for command in (
+    demo, add, search, ask, history, forget, link, reindex, export, import_, migrate, qualify,
+    doctor,
+):  # fmt: skip
+    name = command.__name__.rpartition(".")[2]
+    app.command(name.rstrip("_"))(getattr(command, name))
 app.add_typer(
     typer.Typer(
         name="bench",

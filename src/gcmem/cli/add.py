@@ -5,19 +5,21 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
 from gcmem.cli.options import (
-    DEFAULT_PATH,
     AgentId,
     AsJson,
     RunId,
+    StmURL,
     StorePath,
+    StoreURL,
     UserId,
+    locate,
     open_memory,
     pairs,
+    timezone,
     when,
 )  # fmt: skip
 from gcmem.cli.output import console, print_json, progress_bar
@@ -38,7 +40,9 @@ def add(
         Path | None,
         typer.Option(help="A session file: JSONL, or a chat export (see docs/sessions.md)."),
     ] = None,
-    path: StorePath = DEFAULT_PATH,
+    path: StorePath = None,
+    store: StoreURL = None,
+    stm: StmURL = None,
     user: UserId = None,
     agent: AgentId = None,
     run: RunId = None,
@@ -61,14 +65,15 @@ def add(
         raise InvalidInputError("nothing to add: give a text, or --file")
     messages: list[Message] = list(text or ())
     if file is not None:
-        messages.extend(read_session_file(file, tz=_zone(tz)))
+        messages.extend(read_session_file(file, tz=timezone(tz)))
     # Everything is checked before anything is stored: a bad line must not leave half a file.
     turns = as_turns(
         messages, at=when(at), speaker=speaker, session=session, metadata=pairs(metadata)
     )
     check_limits(turns, now=datetime.now(UTC), settings=Settings())
     chunks: list[Chunk] = []
-    with open_memory(path) as memory, progress_bar("remembering") as advance:
+    where = locate(path=path, store=store, stm=stm)
+    with open_memory(where) as memory, progress_bar("remembering") as advance:
         for start in range(0, len(turns), BATCH):
             batch = turns[start : start + BATCH]
             chunks += memory.add(batch, user_id=user, agent_id=agent, run_id=run)
@@ -76,11 +81,4 @@ def add(
     if as_json:
         print_json(chunks)
     else:
-        console.print(f"Remembered {len(chunks)} chunks of {len(turns)} turns in {path}.")
-
-
-def _zone(name: str | None) -> ZoneInfo | None:
-    try:
-        return None if name is None else ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInputError(f"--tz {name}: no such timezone; write for example UTC") from None
+        console.print(f"Remembered {len(chunks)} chunks of {len(turns)} turns in {where.shown}.")

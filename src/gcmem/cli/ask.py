@@ -7,15 +7,17 @@ from typing import Annotated, cast, get_args
 import typer
 
 from gcmem.cli.options import (
-    DEFAULT_PATH,
     AgentId,
     AsJson,
     AsOf,
     Filters,
     KnownAt,
     RunId,
+    StmURL,
     StorePath,
+    StoreURL,
     UserId,
+    locate,
     open_existing,
     pairs,
     when,
@@ -29,7 +31,9 @@ def ask(
     option: Annotated[
         list[str] | None, typer.Option("--option", help="A possible answer; repeatable.")
     ] = None,
-    path: StorePath = DEFAULT_PATH,
+    path: StorePath = None,
+    store: StoreURL = None,
+    stm: StmURL = None,
     user: UserId = None,
     agent: AgentId = None,
     run: RunId = None,
@@ -48,7 +52,7 @@ def ask(
     """Answer a question from memory, without a language model: by voting, or by quoting."""
     every = get_args(AnswerPath)
     check_choice(by, name="--by", allowed=(*every, "all"))
-    with open_existing(path) as memory:
+    with open_existing(locate(path=path, store=store, stm=stm)) as memory:
         answers = memory.ask_paths(
             question,
             user_id=user,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import platform
 import time
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -13,21 +14,30 @@ import typer
 from rich.table import Table
 
 from gcmem import __version__
-from gcmem.cli.options import DEFAULT_PATH, AsJson, StorePath
+from gcmem.cli.location import Location
+from gcmem.cli.options import AsJson, StmURL, StorePath, StoreURL, locate
 from gcmem.cli.output import console, print_json
 from gcmem.defaults import default_encoder, default_oracle
 from gcmem.errors import GCMemError
 from gcmem.protocols import Encoder
 from gcmem.qualify import recall_verdict
 from gcmem.store import SQLiteLog
+from gcmem.store.redact import redacted
+from gcmem.store.urls import open_url
 from gcmem.types import ChunkFilter
 
 CORE = ("numpy", "onnxruntime", "tokenizers", "typer", "rich")
-EXTRAS = {"llm": "openai", "sentence-transformers": "sentence_transformers"}
+EXTRAS = {"llm": "openai", "sentence-transformers": "sentence_transformers", "redis": "redis"}
 
 
-def doctor(path: StorePath = DEFAULT_PATH, as_json: AsJson = False) -> None:
+def doctor(
+    path: StorePath = None,
+    store: StoreURL = None,
+    stm: StmURL = None,
+    as_json: AsJson = False,
+) -> None:
     """Say what is installed, which store, encoder and oracle are in use, and what is wrong."""
+    where = locate(path=path, store=store, stm=stm)
     problems: list[str] = []
     encoder = default_encoder()
     report: dict[str, Any] = {
@@ -39,7 +49,9 @@ def doctor(path: StorePath = DEFAULT_PATH, as_json: AsJson = False) -> None:
         },
         "encoder": _encoder(encoder, problems),
         "oracle": _oracle(),
-        "store": _store(path.expanduser(), encoder, problems),
+        "config": str(where.config) if where.config else "no file",
+        "store": _store(where, encoder, problems),
+        "stm": _stm(where, problems),
         "problems": problems,
     }
     if as_json:
@@ -74,7 +86,42 @@ def _oracle() -> dict[str, Any]:
     return {"id": oracle.id, "qualified": recall_verdict(oracle.id)}
 
 
-def _store(path: Path, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
+def _store(where: Location, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
+    path = where.path
+    found = _server(where, encoder, problems) if path is None else _file(path, encoder, problems)
+    return {**found, "from": where.source}
+
+
+def _stm(where: Location, problems: list[str]) -> dict[str, Any] | str:
+    if not where.stm:
+        return "none; recent chunks are read from the log"
+    from gcmem.store.redis_buffer import check_redis
+
+    try:
+        wrong = check_redis(where.stm)
+    except GCMemError as error:
+        wrong = str(error)
+    if wrong:
+        problems.append(wrong)
+    return {"url": redacted(where.stm), "reachable": wrong is None}
+
+
+def _server(where: Location, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
+    try:
+        with closing(open_url(where.store, encoder=encoder, stm_size=0)) as store:
+            if store.log.encoder_id not in (None, encoder.id):
+                problems.append(
+                    f"{where.shown} was built with encoder {store.log.encoder_id}; run: "
+                    f"gcmem reindex --store {where.shown}"
+                )
+            count = store.log.count(ChunkFilter())
+            return {"url": where.shown, "chunks": count, "encoder": store.log.encoder_id}
+    except GCMemError as error:
+        problems.append(str(error))
+        return {"url": where.shown}
+
+
+def _file(path: Path, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
     if not path.exists():
         return {"path": str(path), "exists": False}
     try:

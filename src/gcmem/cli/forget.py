@@ -7,13 +7,15 @@ from typing import Annotated
 import typer
 
 from gcmem.cli.options import (
-    DEFAULT_PATH,
     AgentId,
     AsJson,
     Filters,
     RunId,
+    StmURL,
     StorePath,
+    StoreURL,
     UserId,
+    locate,
     open_existing,
     pairs,
 )  # fmt: skip
@@ -22,7 +24,9 @@ from gcmem.cli.output import console, print_json
 
 def forget(
     ids: Annotated[list[str] | None, typer.Argument(help="Chunk ids.")] = None,
-    path: StorePath = DEFAULT_PATH,
+    path: StorePath = None,
+    store: StoreURL = None,
+    stm: StmURL = None,
     user: UserId = None,
     agent: AgentId = None,
     run: RunId = None,
@@ -33,7 +37,7 @@ def forget(
     """Erase chunks for good: by id, or everything in a scope. Nothing else deletes."""
     if not ids and not yes and (user or agent or run or filters):
         typer.confirm("Erase everything that matches, for good?", abort=True, err=True)
-    with open_existing(path) as memory:
+    with open_existing(locate(path=path, store=store, stm=stm)) as memory:
         count = memory.forget(
             ids=ids or None,
             user_id=user,

@@ -7,15 +7,17 @@ from typing import Annotated
 import typer
 
 from gcmem.cli.options import (
-    DEFAULT_PATH,
     AgentId,
     AsJson,
     AsOf,
     Filters,
     KnownAt,
     RunId,
+    StmURL,
     StorePath,
+    StoreURL,
     UserId,
+    locate,
     open_existing,
     pairs,
     when,
@@ -24,7 +26,9 @@ from gcmem.cli.output import chunk_table, console, print_json
 
 
 def history(
-    path: StorePath = DEFAULT_PATH,
+    path: StorePath = None,
+    store: StoreURL = None,
+    stm: StmURL = None,
     user: UserId = None,
     agent: AgentId = None,
     run: RunId = None,
@@ -35,7 +39,8 @@ def history(
     as_json: AsJson = False,
 ) -> None:
     """Show the timeline: every chunk by event time, shadowed or not."""
-    with open_existing(path) as memory:
+    where = locate(path=path, store=store, stm=stm)
+    with open_existing(where) as memory:
         newest = memory.history(
             user_id=user,
             agent_id=agent,
@@ -50,4 +55,4 @@ def history(
     if as_json:
         print_json(chunks)
     else:
-        console.print(chunk_table(chunks, title=f"{len(chunks)} chunks in {path}"))
+        console.print(chunk_table(chunks, title=f"{len(chunks)} chunks in {where.shown}"))

@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
-from gcmem.cli.options import DEFAULT_PATH, AsJson, StorePath, open_existing
+from gcmem.cli.options import AsJson, StmURL, StorePath, StoreURL, locate, open_existing
 from gcmem.cli.output import console, print_json, progress_bar
 
 
 def link(
-    path: StorePath = DEFAULT_PATH,
+    path: StorePath = None,
+    store: StoreURL = None,
+    stm: StmURL = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Judge at most this many chunks, then stop.")
     ] = None,
@@ -22,7 +24,10 @@ def link(
     Searches then follow the conflicts that were found to the newest state, however much lies
     between. They are right without it. Stopped at any moment, the next run goes on.
     """
-    with open_existing(path) as memory, progress_bar("judging") as advance:
+    with (
+        open_existing(locate(path=path, store=store, stm=stm)) as memory,
+        progress_bar("judging") as advance,
+    ):
         done = memory.link(limit=limit, progress=advance)
     if as_json:
         print_json({"judged": done})

@@ -5,16 +5,31 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
+from gcmem.cli.location import Location, locate
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import parse_time
-from gcmem.memory import DEFAULT_PATH, Memory
+from gcmem.memory import Memory
 
 StorePath = Annotated[
-    Path,
-    typer.Option("--path", envvar="GCMEM_PATH", help="The store's file.", show_default=False),
+    Path | None, typer.Option("--path", help="The store's file; else $GCMEM_PATH.")
+]
+StoreURL = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        help="The store's URL: sqlite:///, postgresql:// or qdrant://; else $GCMEM_STORE.",
+        metavar="URL",
+    ),
+]
+StmURL = Annotated[
+    str | None,
+    typer.Option(
+        "--stm", help="Where recent chunks are kept: redis://; else $GCMEM_STM.", metavar="URL"
+    ),
 ]
 UserId = Annotated[str | None, typer.Option("--user", help="Whose memory (user_id).")]
 AgentId = Annotated[str | None, typer.Option("--agent", help="Which agent's memory (agent_id).")]
@@ -35,7 +50,6 @@ K = Annotated[int, typer.Option("-k", help="How many chunks at the most.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 __all__ = [
-    "DEFAULT_PATH",
     "AgentId",
     "AsJson",
     "AsOf",
@@ -43,35 +57,49 @@ __all__ = [
     "K",
     "KnownAt",
     "RunId",
+    "StmURL",
     "StorePath",
+    "StoreURL",
     "UserId",
+    "check_exists",
+    "locate",
     "open_existing",
     "open_memory",
     "pairs",
+    "timezone",
     "when",
 ]
 
 
-def open_memory(path: Path) -> Memory:
+def open_memory(where: Location) -> Memory:
     """Opens the store, making it where there is none."""
-    return Memory(path)
+    return Memory.from_url(where.store, stm=where.stm)
 
 
-def open_existing(path: Path) -> Memory:
+def open_existing(where: Location) -> Memory:
     """Opens the store; reading from a path where there is none is a mistake worth telling."""
-    check_exists(path)
-    return Memory(path)
+    check_exists(where)
+    return open_memory(where)
 
 
-def check_exists(path: Path) -> None:
-    """Raises an error that says how to make a store when there is none at `path`."""
-    if str(path) != ":memory:" and not path.expanduser().exists():
+def check_exists(where: Location) -> None:
+    """Raises an error that says how to make a store when there is none at a path."""
+    path = where.path
+    if path is not None and str(path) != ":memory:" and not path.exists():
         raise InvalidInputError(f"no store at {path}; make one: gcmem add --path {path} 'a fact'")
 
 
 def when(text: str | None) -> datetime | None:
     """Reads a time option."""
     return None if text is None else parse_time(text)
+
+
+def timezone(name: str | None) -> ZoneInfo | None:
+    """Reads a timezone option."""
+    try:
+        return None if name is None else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidInputError(f"--tz {name}: no such timezone; write for example UTC") from None
 
 
 def pairs(items: list[str] | None) -> dict[str, Any]:

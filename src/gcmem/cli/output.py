@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 from rich.console import Console
@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gcmem.errors import GCMemError
+from gcmem.moving import Moved
 from gcmem.types import Candidate, Chunk, Resolution, SearchResult, Shadow
 
 console = Console(highlight=False)
@@ -32,9 +33,10 @@ def fail(error: GCMemError, *, as_json: bool) -> NoReturn:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows a bar on stderr while the work lasts; yields what to call with (done, total)."""
+    """Shows a bar on a terminal while the work lasts; yields what to call with (done, total)."""
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    screen = Console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
@@ -126,5 +128,36 @@ def print_resolution(found: SearchResult | Resolution) -> None:
     console.print(kept_table(found.kept) if found.kept else "Nothing found.")
     if found.shadows:
         console.print(shadow_table(found.shadows))
+    print_undecided(found)
+
+
+def print_undecided(found: SearchResult | Resolution) -> None:
+    """Prints how many pairs could not be ordered, and where clocks are to blame."""
     if found.undecided:
         console.print(f"{len(found.undecided)} conflicting pairs could not be ordered; both stay.")
+    if found.skewed:
+        worst = timedelta(seconds=max(skew.disagreement_s for skew in found.skewed))
+        console.print(
+            f"{len(found.skewed)} of them since their writers' clocks disagree, by {worst} or "
+            "more: set the clocks of the machines that write.",
+            style="yellow",
+        )
+
+
+def print_moved(moved: Moved) -> None:
+    """Prints what a move did, what it left out, and how it was checked."""
+    copied = moved.copied
+    console.print(
+        f"{moved.source} → {moved.target}: {copied.added} chunks added, {copied.present} there "
+        f"already, {copied.embedded} embedded anew."
+    )
+    for row in copied.bad_rows:
+        console.print(Text(f"left out, line {row.line}: {row.reason}"), style="yellow")
+    if copied.bad:
+        console.print(f"{copied.bad} rows could not be read and were left out.", style="yellow")
+    if moved.verified is None:
+        console.print("Not verified.")
+        return
+    console.print(f"Verified: {moved.verified.rows} chunks, digest {moved.verified.digest}.")
+    if not moved.verified.in_order:
+        console.print("The target had some of them before, in another order.", style="yellow")

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from gcmem import memory
-from gcmem.cli.options import DEFAULT_PATH, AsJson, StorePath, check_exists
+from contextlib import closing
+
+from gcmem.cli.options import AsJson, StorePath, StoreURL, check_exists, locate
 from gcmem.cli.output import console, print_json, progress_bar
 from gcmem.defaults import default_encoder
-from gcmem.store import SQLiteLog
+from gcmem.store.urls import open_url
 
 
-def reindex(path: StorePath = DEFAULT_PATH, as_json: AsJson = False) -> None:
+def reindex(path: StorePath = None, store: StoreURL = None, as_json: AsJson = False) -> None:
     """Embed every chunk anew with the current encoder; can be stopped and started again."""
-    check_exists(path)
+    where = locate(path=path, store=store)
+    check_exists(where)
     encoder = default_encoder()
-    log = SQLiteLog(path)
-    before = log.encoder_id
-    log.close()
-    with progress_bar("re-embedding") as advance:
-        count = memory.reindex(path, encoder=encoder, progress=advance)
+    opened = open_url(where.store, encoder=encoder, stm_size=0)
+    with closing(opened), progress_bar("re-embedding") as advance:
+        before = opened.log.encoder_id
+        count = opened.log.reindex(encoder, progress=advance)
     if as_json:
         print_json({"chunks": count, "from": before, "to": encoder.id})
     else:

@@ -7,7 +7,6 @@ from typing import Annotated, cast
 import typer
 
 from gcmem.cli.options import (
-    DEFAULT_PATH,
     AgentId,
     AsJson,
     AsOf,
@@ -15,19 +14,24 @@ from gcmem.cli.options import (
     K,
     KnownAt,
     RunId,
+    StmURL,
     StorePath,
+    StoreURL,
     UserId,
+    locate,
     open_existing,
     pairs,
     when,
 )  # fmt: skip
-from gcmem.cli.output import console, print_json, print_resolution, ranked_table
+from gcmem.cli.output import console, print_json, print_resolution, print_undecided, ranked_table
 from gcmem.types import Mode
 
 
 def search(
     query: Annotated[str, typer.Argument(help="The question, or a few words.")],
-    path: StorePath = DEFAULT_PATH,
+    path: StorePath = None,
+    store: StoreURL = None,
+    stm: StmURL = None,
     user: UserId = None,
     agent: AgentId = None,
     run: RunId = None,
@@ -39,7 +43,7 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find what is still true, and show what is not with the newer chunk that says so."""
-    with open_existing(path) as memory:
+    with open_existing(locate(path=path, store=store, stm=stm)) as memory:
         result = memory.search(
             query,
             user_id=user,
@@ -58,6 +62,7 @@ def search(
         print_resolution(result)
     else:
         console.print(ranked_table(result))
+        print_undecided(result)
     timings = result.timings
     console.print(
         f"{len(result.candidates)} candidates; encode {timings.encode_ms:.1f} ms, retrieve "

@@ -10,28 +10,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 
+from gcmem.dominance.skew import skew_between
 from gcmem.errors import InvalidInputError
-from gcmem.types import Candidate, CandidateSet, Conflict, Resolution, Shadow
+from gcmem.types import Candidate, CandidateSet, Conflict, Resolution, Shadow, Skew
 
 
-def temporal_dominance(candidates: CandidateSet, conflicts: Iterable[Conflict]) -> Resolution:
+def temporal_dominance(
+    candidates: CandidateSet,
+    conflicts: Iterable[Conflict],
+    *,
+    max_skew: timedelta | None = None,
+) -> Resolution:
     """Splits the candidates into kept and shadowed; a pair that can't be ordered stays, flagged.
 
     Which end of a conflict is the older one is read off the chunks, not off the conflict. Chunks
-    of two users never shadow each other: what is true of one says nothing about the other.
+    of two users never shadow each other: what is true of one says nothing about the other. With
+    `max_skew`, a pair whose writers' clocks are proven to disagree by more is not ordered by them.
     """
     by_id = {item.chunk.id: item for item in candidates}
     against: dict[str, list[tuple[Candidate, Conflict]]] = {}
     undecided: dict[tuple[str, str], Conflict] = {}
+    skewed: dict[tuple[str, str], Skew] = {}
     for conflict in conflicts:
         first, second = _ends(by_id, conflict)
         if first.chunk.scope.user_id != second.chunk.scope.user_id:
             continue
         first_is_older = first.chunk.precedes(second.chunk)
-        if first_is_older is None:
-            pair = tuple(sorted((conflict.older, conflict.newer)))
-            undecided[pair[0], pair[1]] = replace(conflict, older=pair[0], newer=pair[1])
+        skew = skew_between(first.chunk, second.chunk, max_skew=max_skew)
+        if first_is_older is None or skew is not None:
+            low, high = sorted((conflict.older, conflict.newer))
+            undecided[low, high] = replace(conflict, older=low, newer=high)
+            if skew is not None:
+                skewed[low, high] = Skew(
+                    conflict=undecided[low, high], disagreement_s=skew.total_seconds()
+                )
             continue
         older, newer = (first, second) if first_is_older else (second, first)
         ordered = replace(conflict, older=older.chunk.id, newer=newer.chunk.id)
@@ -44,7 +58,10 @@ def temporal_dominance(candidates: CandidateSet, conflicts: Iterable[Conflict]) 
         if item.chunk.id in against
     )
     return Resolution(
-        kept=kept, shadows=shadows, undecided=tuple(undecided[pair] for pair in sorted(undecided))
+        kept=kept,
+        shadows=shadows,
+        undecided=tuple(undecided[pair] for pair in sorted(undecided)),
+        skewed=tuple(skewed[pair] for pair in sorted(skewed)),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gcmem.errors import EncoderMismatchError
 from gcmem.protocols import Vectors
+from gcmem.store.frontier import ROUNDING, unmatched
 from gcmem.store.sqlite import LogState, SQLiteLog, VectorRow, make_scope, to_micros
 from gcmem.types import ChunkFilter, Scope
 
@@ -18,8 +19,6 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 GATHER_BELOW = 0.3
 """Below this share of matching rows, copying them out is cheaper than scoring all rows."""
 EVERYTHING = ChunkFilter()
-ROUNDING = 1e-5
-"""How far the matrix product may be off: whatever is this close to the k-th is scored again."""
 
 
 class _Rows:
@@ -178,7 +177,7 @@ class NumpyIndex:
         for query, row_scores in zip(queries, scores, strict=True):
             hits = _best(rows, query, row_scores, matching, k)
             if newest_first is not None:
-                picked = newest_first[_unmatched(row_scores[newest_first], frontier)]
+                picked = newest_first[unmatched(row_scores[newest_first], frontier)]
                 known = {row for row, _ in hits}
                 hits += [
                     (int(matching[i]), float(row_scores[i]))
@@ -233,13 +232,15 @@ class NumpyIndex:
         """Returns the cosine of every query to every id; an unknown id scores 0."""
         with self._lock:
             rows = self._rows.view()
-        if any(chunk_id not in rows.row_of for chunk_id in ids):
-            rows = self._sync(self._loaded[0] if self._loaded else Scope())
-        numbers = [rows.row_of.get(chunk_id) for chunk_id in ids]
+        size = len(rows.vectors)  # others may add rows meanwhile, and name them in row_of
+        known = {i: n for i in ids if (n := rows.row_of.get(i, size)) < size}
+        # What is not loaded yet, or belongs to a scope that nobody asked for, is read one by one.
+        missing = self._log.vectors([i for i in ids if i not in known])
         scores = np.zeros((len(queries), len(ids)), dtype=np.float32)
-        for column, number in enumerate(numbers):
-            if number is not None and number < len(rows.vectors):
-                scores[:, column] = (queries * rows.vectors[number]).sum(axis=1)
+        for column, chunk_id in enumerate(ids):
+            vector = rows.vectors[known[chunk_id]] if chunk_id in known else missing.get(chunk_id)
+            if vector is not None:
+                scores[:, column] = (queries * vector).sum(axis=1)
         return scores
 
 
@@ -256,25 +257,3 @@ def _best(
     exact = (rows.vectors[best] * query).sum(axis=1)
     order = np.lexsort((-rows.columns[0][best], -exact))[:wanted]
     return [(int(best[i]), float(exact[i])) for i in order]
-
-
-def _unmatched(scores: Vectors, depth: int) -> Ints:
-    """Returns the positions, in order, of scores that fewer than `depth` earlier ones match.
-
-    Whatever matches a score lies in an earlier layer of running maxima, so the first `depth`
-    layers hold all that is looked for and all that is needed to count.
-    """
-    left = scores.copy()
-    layers = []
-    for _ in range(min(depth, len(scores))):
-        highest = np.maximum.accumulate(left)
-        is_record = np.empty(len(left), dtype=bool)
-        is_record[0] = left[0] > -np.inf
-        np.greater(left[1:], highest[:-1] + np.float32(ROUNDING), out=is_record[1:])
-        layer = np.nonzero(is_record)[0]
-        layers.append(layer)
-        left[layer] = -np.inf
-    found = np.sort(np.concatenate(layers))
-    own = scores[found]
-    matched = np.tril(own[None, :] > own[:, None] - ROUNDING, -1).sum(axis=1)
-    return np.asarray(found[matched < depth])

@@ -28,3 +28,6 @@ class LogBuffer:
 
     def rebuild(self) -> None:
         """Does nothing: there is nothing cached."""
+
+    def close(self) -> None:
+        """Does nothing: the log is closed by its owner."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -167,6 +167,15 @@ class SQLiteLog:
             ).fetchone()[0]
         return found
 
+    def set_metadata(self, chunk_id: str, metadata: Mapping[str, Any]) -> Chunk | None:
+        """Replaces a chunk's metadata; when it returns, it is on disk."""
+        with self._writing() as connection:
+            row = connection.execute(
+                f"UPDATE chunks SET metadata = ? WHERE id = ? RETURNING {COLUMNS}",
+                (json.dumps(metadata, ensure_ascii=False), chunk_id),
+            ).fetchone()
+        return None if row is None else _chunk(row)
+
     def delete(self, ids: Sequence[str]) -> int:
         """Erases text, metadata and vector; only the bare sequence number stays, as a tombstone."""
         erased = 0
@@ -261,6 +270,20 @@ class SQLiteLog:
                 values,
             ).fetchall()
         return [VectorRow(r[0], r[1], (r[2], r[3], r[4]), r[5], r[6], r[7]) for r in rows]
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Returns the vectors of the chunks that exist, by id."""
+        found: dict[str, Vectors] = {}
+        for start in range(0, len(ids), PAGE):
+            batch = list(ids[start : start + PAGE])
+            with self._reading() as connection:
+                rows = connection.execute(
+                    "SELECT id, vector FROM chunks JOIN vectors USING (seq) "
+                    f"WHERE id IN ({','.join('?' * len(batch))})",
+                    batch,
+                ).fetchall()
+            found.update((row[0], np.frombuffer(row[1], dtype=np.float32)) for row in rows)
+        return found
 
     def erased_since(self, tombstone: int) -> list[int]:
         """Returns the sequence numbers erased after the given tombstone."""

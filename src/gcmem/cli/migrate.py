@@ -1,0 +1,47 @@
+"""gcmem migrate"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gcmem import moving
+from gcmem.cli.options import AsJson, check_exists, locate
+from gcmem.cli.output import print_json, print_moved, progress_bar
+from gcmem.defaults import default_encoder
+
+
+def migrate(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The store to copy, path or URL.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The store to fill, path or URL.")],
+    verify: Annotated[bool, typer.Option(help="Count and hash both sides afterwards.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Copy every chunk of one store into another; nothing is taken out of the first.
+
+    Stopped at any moment, the same command goes on behind the last whole batch.
+    """
+    check_exists(locate(store=source))
+    encoder = default_encoder()
+    old = moving.open_store(source, encoder=encoder)
+    try:
+        new = moving.open_store(target, encoder=encoder)
+        try:
+            with progress_bar("copying") as advance:
+                moved = moving.migrate(
+                    old,
+                    new,
+                    encoder=encoder,
+                    check=verify,
+                    progress=advance,
+                    check_progress=advance,
+                )
+        finally:
+            new.close()
+    finally:
+        old.close()
+    if as_json:
+        print_json(moved)
+    else:
+        print_moved(moved)

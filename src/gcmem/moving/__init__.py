@@ -1,0 +1,112 @@
+"""Moving chunks between stores and files: export, import, migrate, and the proof that all came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Literal
+
+from gcmem.errors import InvalidInputError
+from gcmem.moving.copying import Copied, copy_rows
+from gcmem.moving.exporting import Exported, FileFormat, export_file
+from gcmem.moving.jsonl import JsonlFile, open_binary
+from gcmem.moving.mem0 import Mem0File
+from gcmem.moving.parquet import MAGIC, ParquetFile
+from gcmem.moving.rows import ForeignRows, Source
+from gcmem.moving.stores import LogRows, open_store
+from gcmem.moving.verifying import Verified, verify
+from gcmem.protocols import Encoder, Progress, Store
+from gcmem.types import check_choice
+
+__all__ = [
+    "Copied",
+    "Exported",
+    "FileFormat",
+    "FileOrigin",
+    "LogRows",
+    "Moved",
+    "Verified",
+    "export_file",
+    "import_file",
+    "migrate",
+    "open_store",
+    "verify",
+]
+
+FileOrigin = Literal["gcmem", "mem0"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What a move did, and the proof, unless it was left out."""
+
+    source: str
+    target: str
+    copied: Copied
+    verified: Verified | None
+
+
+def import_file(
+    path: Path,
+    store: Store,
+    *,
+    encoder: Encoder,
+    origin: FileOrigin = "gcmem",
+    tz: tzinfo | None = None,
+    now: datetime | None = None,
+    skip_bad: bool = False,
+    check: bool = True,
+    progress: Progress | None = None,
+    check_progress: Progress | None = None,
+) -> Moved:
+    """Takes a file of chunks in: an export, rows in JSON lines or Parquet, or mem0's memories.
+
+    Chunks that are there already are passed over. `tz` is meant by times without an offset in rows
+    that gcmem did not write; `now` is the recording time of rows that carry none.
+    """
+    check_choice(origin, name="origin", allowed=("gcmem", "mem0"))
+    now = now or datetime.now(UTC)
+    source = _open_file(path, origin=origin, foreign=ForeignRows(now=now, tz=tz))
+    copied = copy_rows(
+        source, store, encoder=encoder, now=now, skip_bad=skip_bad, progress=progress
+    )
+    return Moved(
+        source=source.name,
+        target=store.log.location,
+        copied=copied,
+        verified=verify(source, store.log, progress=check_progress) if check else None,
+    )
+
+
+def migrate(
+    source: Store,
+    target: Store,
+    *,
+    encoder: Encoder,
+    check: bool = True,
+    progress: Progress | None = None,
+    check_progress: Progress | None = None,
+) -> Moved:
+    """Copies every chunk of one store into another, with its vector where the encoders agree.
+
+    What the source gets meanwhile is left for the next call; what the target has is passed over.
+    """
+    if source.log.location == target.log.location:
+        raise InvalidInputError(f"{source.log.location} is both source and target")
+    rows = LogRows(source.log)
+    copied = copy_rows(rows, target, encoder=encoder, now=datetime.now(UTC), progress=progress)
+    return Moved(
+        source=rows.name,
+        target=target.log.location,
+        copied=copied,
+        verified=verify(rows, target.log, progress=check_progress) if check else None,
+    )
+
+
+def _open_file(path: Path, *, origin: FileOrigin, foreign: ForeignRows) -> Source:
+    if origin == "mem0":
+        return Mem0File(path, foreign=foreign)
+    with open_binary(path) as file:
+        magic = file.read(len(MAGIC))
+    return (ParquetFile if magic == MAGIC else JsonlFile)(path, foreign=foreign)

@@ -1,0 +1,88 @@
+"""Opens a store by its URL; each engine's adapter is imported only when a URL asks for it."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+from dataclasses import replace
+from pathlib import Path
+
+from gcmem.errors import InvalidInputError
+from gcmem.protocols import Encoder, Store
+from gcmem.store import open_embedded
+from gcmem.store.redact import redacted
+from gcmem.store.sqlite_file import IN_MEMORY
+
+OPENERS = {
+    "postgresql": ("gcmem.store.postgres", "open_postgres"),
+    "postgres": ("gcmem.store.postgres", "open_postgres"),
+    "qdrant": ("gcmem.store.qdrant", "open_qdrant"),
+    "qdrant+http": ("gcmem.store.qdrant", "open_qdrant"),
+    "qdrant+https": ("gcmem.store.qdrant", "open_qdrant"),
+}
+SQLITE = "sqlite:///"
+
+
+def open_url(url: str, *, encoder: Encoder, stm_size: int, stm: str | None = None) -> Store:
+    """Opens the store that a URL names, with the recency buffer at `stm` if that is given.
+
+    A path or sqlite:///path is the embedded store; postgresql:// and qdrant:// are servers.
+    """
+    path = sqlite_path(url)
+    if path is not None:
+        store = open_embedded(path, encoder=encoder, stm_size=stm_size)
+        # The same path on another machine is another file.
+        namespace = "" if path == IN_MEMORY else f"{platform.node()}:{_absolute(path)}"
+    else:
+        module, opener = _opener(url)
+        store = getattr(importlib.import_module(module), opener)(
+            url, encoder=encoder, stm_size=stm_size
+        )
+        namespace = store.log.location
+    if not stm:
+        return store
+    try:
+        return _with_buffer(store, stm, stm_size=stm_size, namespace=namespace)
+    except BaseException:
+        store.close()
+        raise
+
+
+def sqlite_path(url: str) -> str | None:
+    """Returns the file of a URL or path of the embedded store, None for any other URL.
+
+    After sqlite:/// comes the path: `sqlite:///notes.db` is relative, `sqlite:////srv/notes.db`
+    is not.
+    """
+    if not url:
+        raise InvalidInputError("the store's URL is empty: pass a path or a URL")
+    if url.startswith(SQLITE):
+        return url.removeprefix(SQLITE) or IN_MEMORY
+    if url.startswith("sqlite:"):
+        raise InvalidInputError(f"{url}: write sqlite:///relative.db or sqlite:////absolute.db")
+    return None if "://" in url else url
+
+
+def _opener(url: str) -> tuple[str, str]:
+    scheme = url.partition("://")[0].lower()
+    if scheme in OPENERS:
+        return OPENERS[scheme]
+    hint = "; Redis holds the recency buffer only: pass it as stm" if "redis" in scheme else ""
+    raise InvalidInputError(
+        f"{redacted(url)}: no store has the scheme {scheme!r}; use a path, sqlite:///, "
+        f"postgresql:// or qdrant://{hint}"
+    )
+
+
+def _with_buffer(store: Store, stm: str, *, stm_size: int, namespace: str) -> Store:
+    from gcmem.store.redis_buffer import RedisBuffer
+    from gcmem.store.redis_client import RedisSettings
+
+    settings = RedisSettings(namespace=namespace)
+    buffer = RedisBuffer(stm, log=store.log, capacity=stm_size, settings=settings)
+    store.buffer.close()
+    return replace(store, buffer=buffer)
+
+
+def _absolute(path: str) -> Path:
+    return Path(path).expanduser().resolve()
