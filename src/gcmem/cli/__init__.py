@@ -17,10 +17,12 @@ from gcmem.cli import (
     doctor,
     forget,
     history,
+    keys,
     link,
     qualify,
     reindex,
     search,
+    serve,
 )
 from gcmem.cli.output import fail
 from gcmem.errors import GCMemError
@@ -71,8 +73,9 @@ def root(
     """Memory for agents that knows which facts are still true."""
 
 
-for command in (demo, add, search, ask, history, forget, link, reindex, qualify, doctor):
+for command in (demo, add, search, ask, history, forget, link, reindex, qualify, doctor, serve):
     app.command()(getattr(command, command.__name__.rpartition(".")[2]))
+app.add_typer(keys.app)
 app.add_typer(
     typer.Typer(
         name="bench",
