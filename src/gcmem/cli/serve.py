@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gcmem.cli.options import DEFAULT_PATH, StorePath, open_memory
+from gcmem.defaults import default_oracle
 from gcmem.errors import MissingExtraError
 from gcmem.memory import Memory
 from gcmem.serve.keys import KeyStore
@@ -51,6 +52,7 @@ def serve(
         from gcmem.serve.access import check_address
         from gcmem.serve.app import make_app
         from gcmem.serve.metrics import Metrics, counted
+        from gcmem.serve.remembering import RememberingOracle
         from gcmem.serve.server import listen
     except ModuleNotFoundError as error:
         raise MissingExtraError("serve", package=error.name or "fastapi") from error
@@ -65,8 +67,10 @@ def serve(
     )
     metrics = Metrics()
     opened = open_memory(path)
+    store = counted(opened.store, metrics)
     memory = Memory(
-        store=counted(opened.store, metrics),
+        store=store,
+        oracle=RememberingOracle(default_oracle(store.verdicts)),
         encoder=opened.encoder,
         reader=opened.reader,
         settings=opened.settings,
