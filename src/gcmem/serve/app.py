@@ -27,7 +27,7 @@ from gcmem.serve.memory_routes import memory_routes
 from gcmem.serve.metrics import Metrics
 from gcmem.serve.query_routes import query_routes
 from gcmem.serve.service import Service, resolver_for
-from gcmem.serve.status_routes import status_routes
+from gcmem.serve.status_routes import caller_routes, health_routes
 from gcmem.serve.telemetry import Spans
 from gcmem.serve.workers import Workers
 
@@ -75,7 +75,8 @@ def make_app(
     bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key: gcm_…")
     app.include_router(memory_routes(service), dependencies=[Depends(bearer)])
     app.include_router(query_routes(service), dependencies=[Depends(bearer)])
-    app.include_router(status_routes(service), dependencies=[Depends(bearer)])
+    app.include_router(caller_routes(service), dependencies=[Depends(bearer)])
+    app.include_router(health_routes(service))
     app.add_exception_handler(GCMemError, problems.on_gcmem_error)
     app.add_exception_handler(RequestValidationError, problems.on_invalid_request)
     app.add_exception_handler(HTTPException, problems.on_http_error)
@@ -107,7 +108,7 @@ def _lifespan(service: Service, keys: KeyStore | None) -> Any:
 
 async def _warm_up(service: Service) -> None:
     try:
-        await service.run(service.warm_up)
+        await service.warm_up()
     except Exception as error:
         LOGGER.error("not ready", exc_info=error)
     else:
@@ -129,6 +130,8 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         }
         for operations in schema["paths"].values():
             for operation in operations.values():
+                if "security" in operation:
+                    operation["security"].append({})  # a server without keys asks for none
                 for response in operation["responses"].values():
                     response.setdefault("headers", {})["X-Request-Id"] = request_id
         app.openapi_schema = schema

@@ -91,10 +91,9 @@ def query_routes(service: Service) -> APIRouter:
 
         Nothing is stored.
         """
-        documents = [
-            check_metadata(document.model_dump(mode="json", exclude_none=True))
-            for document in body.documents
-        ]
+        for document in body.documents:
+            check_metadata(document.model_extra or {})  # it is sent back, so it must be JSON
+        documents = [d.model_dump(mode="json", exclude_none=True) for d in body.documents]
         found = await service.run(
             partial(
                 resolve, documents, query=body.query, oracle=service.resolver, options=body.options

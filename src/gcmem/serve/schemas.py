@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from gcmem.types import MAX_SCOPE_ID_CHARS, AnswerPath, Mode, PromptMode, Scope
 
@@ -16,6 +16,16 @@ MAX_PAGE = 1000
 MAX_QUERY_CHARS = 10_000
 MAX_SEQ = 2**63 - 1
 
+
+def _written_out(value: Any) -> Any:
+    """Refuses numbers: whether they are seconds or milliseconds would be a guess."""
+    if not isinstance(value, str) or not value[:4].isdigit() or value[4:5] != "-":
+        raise ValueError("write a time as 2026-03-01T09:00:00Z")
+    return value
+
+
+Time = Annotated[AwareDatetime, BeforeValidator(_written_out)]
+K = Annotated[int, Field(strict=True, ge=1, le=MAX_K)]
 ScopeId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_SCOPE_ID_CHARS)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 Query = Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
@@ -64,7 +74,7 @@ class MessageIn(BaseModel):
 
     role: Label = "user"
     content: Text
-    at: AwareDatetime | None = Field(None, description="When it happened; default: now.")
+    at: Time | None = Field(None, description="When it happened; default: now.")
     speaker: Label | None = Field(None, description="Who said it, where the role says too little.")
     metadata: dict[str, Any] | None = None
 
@@ -81,7 +91,7 @@ class AddRequest(Scoped):
     )
 
     messages: Text | Annotated[list[Text | MessageIn], Field(min_length=1, max_length=MAX_MESSAGES)]
-    at: AwareDatetime | None = Field(None, description="The time of messages that carry none.")
+    at: Time | None = Field(None, description="The time of messages that carry none.")
     session: Label | None = None
     metadata: dict[str, Any] | None = None
 
@@ -92,9 +102,9 @@ class SearchRequest(Scoped):
     model_config = _example({"query": "Where does Ana live?", "user_id": "ana", "k": 5})
 
     query: Query
-    k: int = Field(10, ge=1, le=MAX_K)
-    as_of: AwareDatetime | None = Field(None, description="What was true then.")
-    known_at: AwareDatetime | None = Field(None, description="What the memory knew then.")
+    k: K = 10
+    as_of: Time | None = Field(None, description="What was true then.")
+    known_at: Time | None = Field(None, description="What the memory knew then.")
     filters: Filters | None = Field(None, description="Metadata values that must match.")
     mode: Mode = Field("drop", description="What becomes of shadows in `ranked`.")
     options: Options = Field([], description="The possible answers, where they are known.")
@@ -114,9 +124,9 @@ class AskRequest(Scoped):
 
     question: Query
     options: Options = []
-    k: int = Field(10, ge=1, le=MAX_K)
-    as_of: AwareDatetime | None = None
-    known_at: AwareDatetime | None = None
+    k: K = 10
+    as_of: Time | None = None
+    known_at: Time | None = None
     filters: Filters | None = None
     paths: Annotated[list[AnswerPath], Field(min_length=1, max_length=3)] = ["gcmem"]
     mode: PromptMode = "allow-unclear"
@@ -131,7 +141,7 @@ class Document(BaseModel):
 
     id: Label | None = None
     text: Text
-    at: AwareDatetime | None = Field(None, description="Without a time it is never removed.")
+    at: Time | None = Field(None, description="Without a time it is never removed.")
 
 
 class ResolveRequest(BaseModel):
@@ -172,8 +182,8 @@ class HistoryQuery(Scoped):
 
     model_config = ConfigDict(extra="forbid")
 
-    as_of: AwareDatetime | None = None
-    known_at: AwareDatetime | None = None
+    as_of: Time | None = None
+    known_at: Time | None = None
     newest_first: bool = True
     limit: int = Field(100, ge=1, le=MAX_PAGE)
     before: str | None = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -46,10 +47,16 @@ class Service:
         """Runs a call on the memory in a worker thread."""
         return await self.workers.run(work)
 
-    def warm_up(self) -> None:
+    async def warm_up(self) -> None:
         """Loads the models and the index, so that the first request does not pay for it."""
+        await asyncio.gather(self.run(self._load_index), self.run(self._load_oracle))
+        self.is_ready = True
+
+    def _load_index(self) -> None:
         vectors = self.memory.encoder.encode([WARM_UP[0]])
         self.memory.store.index.search(vectors, k=1, where=ChunkFilter())
+
+    def _load_oracle(self) -> None:
         start = datetime(2026, 1, 1, tzinfo=UTC)
         items = tuple(
             Candidate(
@@ -60,7 +67,6 @@ class Service:
             for n, text in enumerate(WARM_UP)
         )
         self.resolver.judge(CandidateSet(query="Where do I live?", items=items))
-        self.is_ready = True
 
     def check_ready(self) -> None:
         """Raises while the server is warming up, or where the store can't be reached."""

@@ -19,8 +19,8 @@ ASKED = responses(401, 403, 429, 500, 503)
 Asking = Annotated[Caller, Depends(caller_of)]
 
 
-def status_routes(service: Service) -> APIRouter:
-    """Returns the routes that read no memory."""
+def caller_routes(service: Service) -> APIRouter:
+    """Returns the routes that read no memory, but need a key."""
     router = APIRouter(tags=["status"])
 
     @router.get(
@@ -51,6 +51,27 @@ def status_routes(service: Service) -> APIRouter:
         )
 
     @router.get(
+        "/metrics",
+        response_class=Response,
+        responses={
+            **ASKED,
+            200: {"description": "Prometheus text.", "content": {"text/plain": {}}},
+        },
+        operation_id="metrics",
+    )
+    async def metrics(caller: Asking) -> Response:
+        """Give Prometheus its figures; they are of all scopes, so a bound key may not see them."""
+        caller.check_is_unbound()
+        return Response(service.metrics.render(), media_type=CONTENT_TYPE_LATEST)
+
+    return router
+
+
+def health_routes(service: Service) -> APIRouter:
+    """Returns the routes that anybody may ask."""
+    router = APIRouter(tags=["status"])
+
+    @router.get(
         "/healthz", response_model=schemas.Health, responses=responses(500), operation_id="healthz"
     )
     async def healthz() -> Response:
@@ -67,19 +88,5 @@ def status_routes(service: Service) -> APIRouter:
         """Say that the store is reachable and the models are loaded; needs no key."""
         await service.run(service.check_ready)
         return JSONResponse({"status": "ok"})
-
-    @router.get(
-        "/metrics",
-        response_class=Response,
-        responses={
-            **ASKED,
-            200: {"description": "Prometheus text.", "content": {"text/plain": {}}},
-        },
-        operation_id="metrics",
-    )
-    async def metrics(caller: Asking) -> Response:
-        """Give Prometheus its figures; they are of all scopes, so a bound key may not see them."""
-        caller.check_is_unbound()
-        return Response(service.metrics.render(), media_type=CONTENT_TYPE_LATEST)
 
     return router

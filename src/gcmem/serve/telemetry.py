@@ -64,9 +64,11 @@ class Spans:
             AGENT_ID: agent_id,
             CONVERSATION_ID: session,
         }
+        # Where the framework has made a span of the request, ours belongs under it.
+        is_traced = self._trace.get_current_span().get_span_context().is_valid
         with self._trace.get_tracer("gcmem", __version__).start_as_current_span(
             f"{operation} {self._store_id}",
-            context=self._propagate.extract(headers),
+            context=None if is_traced else self._propagate.extract(headers),
             kind=self._trace.SpanKind.CLIENT,
             attributes={name: value for name, value in attributes.items() if value is not None},
             # An error's message may quote a memory; its type does not.
