@@ -91,6 +91,7 @@ def main() -> None:
 
 def measure(path: Path, arguments: argparse.Namespace) -> list[tuple[str, str]]:
     fill(path, chunks=arguments.chunks, users=arguments.users)
+    others = psutil.cpu_percent(interval=2) / 100 * (psutil.cpu_count() or 1)
     port = free_port()
     started = time.perf_counter()
     server = subprocess.Popen(
@@ -106,7 +107,9 @@ def measure(path: Path, arguments: argparse.Namespace) -> list[tuple[str, str]]:
         for user in asked:
             for question in QUESTIONS:
                 search(http.client.HTTPConnection("127.0.0.1", port), user, question, cold)
+        before_s = cpu_s(server)
         warm = load(port, asked, arguments, add_share=0.0)
+        cpu_ms = 1000 * (cpu_s(server) - before_s) / max(1, len(warm.search_ms))
         mixed = load(port, asked, arguments, add_share=arguments.add_share)
         stages = stage_means(port)
     finally:
@@ -116,10 +119,12 @@ def measure(path: Path, arguments: argparse.Namespace) -> list[tuple[str, str]]:
     seconds = arguments.seconds
     label = f"{arguments.chunks // 1000}k chunks (drawn vectors), {arguments.clients} clients"
     rows = [
+        ("others' load before, of the machine's cores", f"{others:.1f} of {psutil.cpu_count()}"),
         ("start to ready", f"{ready_s:.2f} s"),
         ("cold search, p50", f"{np.percentile(cold.search_ms, 50):.0f} ms"),
         (f"{label}: warm searches", f"{len(warm.search_ms) / seconds:.0f} /s"),
         (f"{label}: warm searches, p50 / p95 / p99", three(warm.search_ms)),
+        ("warm searches, processor time of the server", f"{cpu_ms:.1f} ms each"),
         ("mixed: searches", f"{len(mixed.search_ms) / seconds:.0f} /s"),
         ("mixed: searches, p50 / p95 / p99", three(mixed.search_ms)),
         ("mixed: adds", f"{len(mixed.add_ms) / seconds:.0f} /s"),
@@ -132,6 +137,12 @@ def measure(path: Path, arguments: argparse.Namespace) -> list[tuple[str, str]]:
         print((cold.failed + warm.failed + mixed.failed)[:3], server.returncode, file=sys.stderr)
         raise SystemExit(f"lost {len(lost)} writes, or requests failed")
     return rows
+
+
+def cpu_s(server: subprocess.Popen[bytes]) -> float:
+    """Returns the processor time so far: what others do on the machine hardly changes it."""
+    spent = psutil.Process(server.pid).cpu_times()
+    return float(spent.user + spent.system)
 
 
 def fill(path: Path, *, chunks: int, users: int) -> None:

@@ -30,7 +30,7 @@ from tests.conftest import day, same_slot
 from tests.serve.conftest import app_over
 from tests.serve.test_openapi import GOLDEN
 
-EXAMPLES = 30
+EXAMPLES = 20
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -30,7 +30,7 @@ from gcmem.errors import GCMemError
 app = typer.Typer(
     name="gcmem",
     help="Memory for agents that knows which facts are still true.",
-    epilog="Every command takes --json. The store is --path, else $GCMEM_PATH, "
+    epilog="Every command but serve takes --json. The store is --path, else $GCMEM_PATH, "
     "else ~/.gcmem/memory.db. Exit codes: 0 done, 1 a gcmem error, 2 wrong usage.",
     no_args_is_help=True,
     add_completion=False,

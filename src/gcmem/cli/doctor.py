@@ -23,7 +23,12 @@ from gcmem.store import SQLiteLog
 from gcmem.types import ChunkFilter
 
 CORE = ("numpy", "onnxruntime", "tokenizers", "typer", "rich")
-EXTRAS = {"llm": "openai", "sentence-transformers": "sentence_transformers"}
+EXTRAS = {
+    "llm": "openai",
+    "sentence-transformers": "sentence_transformers",
+    "serve": "fastapi",
+    "otel": "opentelemetry",
+}
 
 
 def doctor(path: StorePath = DEFAULT_PATH, as_json: AsJson = False) -> None:

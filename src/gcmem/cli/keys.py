@@ -35,7 +35,8 @@ def create(
         bool, typer.Option("--read-only", help="It may not add or erase.")
     ] = False,
     untrusted: Annotated[
-        bool, typer.Option("--untrusted", help="What it adds may not outdate what others said.")
+        bool,
+        typer.Option("--untrusted", help="What it adds comes from a source that is not trusted."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

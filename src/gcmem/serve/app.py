@@ -69,6 +69,8 @@ def make_app(
         description=DESCRIPTION,
         lifespan=_lifespan(service, keys),
         redirect_slashes=False,
+        # The framework's pages load scripts from elsewhere, into the origin where keys are used.
+        docs_url=None,
         redoc_url=None,
     )
     app.state.service = service
