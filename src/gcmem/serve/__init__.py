@@ -1,0 +1,1 @@
+"""Serves a memory over the network."""
