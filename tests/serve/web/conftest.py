@@ -28,10 +28,15 @@ ARGUMENTS = [
 ]
 
 
+def find_chromium() -> str | None:
+    """Returns the machine's own Chromium: no Python package carries one."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """The machine's own Chromium: no Python package carries one."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+    """One browser for all tests; in CI it has to be there."""
+    found = find_chromium()
     if found is None:
         if os.environ.get("CI"):
             pytest.fail("no Chromium on this machine; .ci/run installs it")

@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +16,25 @@ import uvicorn
 from gcmem import Memory
 from gcmem.serve.web import mount
 
-try:
-    from gcmem.serve.app import make_app
-    from gcmem.serve.keys import KeyStore
-    from gcmem.serve.limits import Limits
-
-    def keys_in(path: Path) -> Any:
-        return KeyStore(path)
-
-    def _app(memory: Memory, keys: Any) -> Any:
-        return make_app(memory, keys=keys, limits=Limits(rate_per_s=0))
-
-except ImportError:
-    from tests.serve.web.standin import StandInKeys
-    from tests.serve.web.standin import make_app as make_stand_in
-
-    def keys_in(path: Path) -> Any:
-        return StandInKeys()
-
-    def _app(memory: Memory, keys: Any) -> Any:
-        return make_stand_in(memory, keys=keys)
-
-
 START_TIMEOUT_S = 20.0
+
+
+def _is_there(module: str) -> bool:
+    return find_spec(module) is not None
+
+
+def keys_in(path: Path) -> Any:
+    """Returns an empty store of keys."""
+    if _is_there("gcmem.serve.keys"):
+        return import_module("gcmem.serve.keys").KeyStore(path)
+    return import_module("tests.serve.web.standin").StandInKeys()
+
+
+def _app(memory: Memory, keys: Any) -> Any:
+    if _is_there("gcmem.serve.app"):
+        limits = import_module("gcmem.serve.limits").Limits(rate_per_s=0)
+        return import_module("gcmem.serve.app").make_app(memory, keys=keys, limits=limits)
+    return import_module("tests.serve.web.standin").make_app(memory, keys=keys)
 
 
 @contextmanager

@@ -117,9 +117,7 @@ def make_app(memory: Memory, *, keys: StandInKeys | None = None) -> FastAPI:
         before: str | None = None,
     ) -> dict[str, Any]:
         key = caller(request)
-        asked = Scope(
-            user_id=key.scope.user_id or user_id, agent_id=agent_id, run_id=run_id
-        )
+        asked = Scope(user_id=key.scope.user_id or user_id, agent_id=agent_id, run_id=run_id)
         where = ChunkFilter(scope=asked, as_of=as_of)
         page = _page(memory, where, newest_first=newest_first, limit=limit + 1, before=before)
         more, page = len(page) > limit, page[:limit]

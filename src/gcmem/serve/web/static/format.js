@@ -16,7 +16,8 @@ export function clock(iso) {
 
 export const moment = (iso) => `${day(iso)} ${clock(iso)}`.trim();
 
-export const score = (value) => (typeof value === "number" ? value.toFixed(2) : "–");
+/** A score from 0 to 1; empty where only the verdict was kept. */
+export const score = (value) => (typeof value === "number" ? value.toFixed(2) : "");
 
 export function milliseconds(value) {
   if (value >= 1000) return `${(value / 1000).toFixed(2)} s`;

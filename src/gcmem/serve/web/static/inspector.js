@@ -15,12 +15,17 @@ function link(label, item, go) {
     el("span", {}, excerpt(item.text)));
 }
 
+function proof(shadow) {
+  const known = score(shadow.score);
+  return [known && `score ${known}`, shadow.oracle].filter(Boolean).join(" · ");
+}
+
 function relations(item, pairs, go) {
   if (item.shadow) {
     const known = pairs.get(item.shadow.witness) ?? { id: item.shadow.witness, text: "not in this view" };
     return [
       link("Contradicted by", known, go),
-      el("p", { class: "proof" }, `score ${score(item.shadow.score)} · ${item.shadow.oracle ?? ""}`),
+      el("p", { class: "proof" }, proof(item.shadow)),
     ];
   }
   const shadows = pairs.shadowsOf(item.id);

@@ -22,10 +22,15 @@ export class Pairs {
     }
   }
 
-  /** Notes that a chunk is a shadow; returns whether that was news. */
+  /** Notes that a chunk is a shadow, or a score that was not known; returns whether that was news. */
   mark(id, shadow) {
     const item = this.get(id);
-    if (!item || !shadow || item.shadow) return false;
+    if (!item || !shadow) return false;
+    if (item.shadow) {
+      const scored = typeof item.shadow.score === "number" || item.shadow.witness !== shadow.witness;
+      if (!scored) item.shadow = shadow;
+      return !scored;
+    }
     item.shadow = shadow;
     this.shadowCount += 1;
     const known = this.#shadows.get(shadow.witness) ?? [];

@@ -30,7 +30,7 @@ function verdict(item, pairs) {
     const when = witness ? day(witness.at) : "a newer one";
     // A pointer's way to the witness; the keyboard's is Enter on the row.
     return el("span", { class: "jump", "data-jump": item.shadow.witness },
-      `shadowed by ${when} · ${score(item.shadow.score)}`);
+      ["shadowed by", when, score(item.shadow.score)].filter(Boolean).join(" "));
   }
   const shadows = pairs.shadowsOf(item.id).length;
   return shadows ? el("span", { class: "holds" }, `shadows ${shadows}`) : null;
