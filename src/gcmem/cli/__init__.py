@@ -33,8 +33,8 @@ from gcmem.errors import GCMemError
 app = typer.Typer(
     name="gcmem",
     help="Memory for agents that knows which facts are still true.",
-    epilog="Every command but serve takes --json. The store is --path or --store, else $GCMEM_PATH or "
-    "$GCMEM_STORE, else what ~/.gcmem/config.toml ($GCMEM_CONFIG) says, "
+    epilog="Every command but serve takes --json. The store is --path or --store, else "
+    "$GCMEM_PATH or $GCMEM_STORE, else what ~/.gcmem/config.toml ($GCMEM_CONFIG) says, "
     "else ~/.gcmem/memory.db. Exit codes: 0 done, 1 a gcmem error, 2 wrong usage.",
     no_args_is_help=True,
     add_completion=False,

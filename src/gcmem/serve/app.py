@@ -18,7 +18,7 @@ from gcmem.errors import GCMemError
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle
 from gcmem.qualify import recall_verdict
-from gcmem.serve import problems
+from gcmem.serve import problems, web
 from gcmem.serve.keys import KeyStore
 from gcmem.serve.layers import Admission, BodyReader, Observer
 from gcmem.serve.limits import Limits
@@ -79,6 +79,7 @@ def make_app(
     app.include_router(query_routes(service), dependencies=[Depends(bearer)])
     app.include_router(caller_routes(service), dependencies=[Depends(bearer)])
     app.include_router(health_routes(service))
+    web.mount(app)
     app.add_exception_handler(GCMemError, problems.on_gcmem_error)
     app.add_exception_handler(RequestValidationError, problems.on_invalid_request)
     app.add_exception_handler(HTTPException, problems.on_http_error)
