@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gcmem.config import Settings
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import parse_time
 from gcmem.memory import DEFAULT_PATH, Memory
@@ -53,14 +54,14 @@ __all__ = [
 
 
 def open_memory(path: Path) -> Memory:
-    """Opens the store, making it where there is none."""
-    return Memory(path)
+    """Opens the store, making it where there is none; what is untrusted erases nothing there."""
+    return Memory(path, settings=Settings(respect_trust=True))
 
 
 def open_existing(path: Path) -> Memory:
     """Opens the store; reading from a path where there is none is a mistake worth telling."""
     check_exists(path)
-    return Memory(path)
+    return open_memory(path)
 
 
 def check_exists(path: Path) -> None:

@@ -128,3 +128,7 @@ def print_resolution(found: SearchResult | Resolution) -> None:
         console.print(shadow_table(found.shadows))
     if found.undecided:
         console.print(f"{len(found.undecided)} conflicting pairs could not be ordered; both stay.")
+    if found.outranked:
+        console.print(
+            f"{len(found.outranked)} newer chunks contradict more trusted ones; both stay."
+        )

@@ -4,6 +4,9 @@
 
 A dominated chunk still dominates, so a chain A → B → C collapses to C, and the result depends on
 neither the order of the candidates nor that of the conflicts.
+
+With `respect_trust`, c_j must also be trusted at least as much as c_i. That takes conflicts away
+and adds none, so every law above still holds.
 """
 
 from __future__ import annotations
@@ -15,15 +18,19 @@ from gcmem.errors import InvalidInputError
 from gcmem.types import Candidate, CandidateSet, Conflict, Resolution, Shadow
 
 
-def temporal_dominance(candidates: CandidateSet, conflicts: Iterable[Conflict]) -> Resolution:
+def temporal_dominance(
+    candidates: CandidateSet, conflicts: Iterable[Conflict], *, respect_trust: bool = False
+) -> Resolution:
     """Splits the candidates into kept and shadowed; a pair that can't be ordered stays, flagged.
 
     Which end of a conflict is the older one is read off the chunks, not off the conflict. Chunks
-    of two users never shadow each other: what is true of one says nothing about the other.
+    of two users never shadow each other: what is true of one says nothing about the other. With
+    `respect_trust`, a chunk shadows none that is trusted more; such a pair is `outranked`.
     """
     by_id = {item.chunk.id: item for item in candidates}
     against: dict[str, list[tuple[Candidate, Conflict]]] = {}
     undecided: dict[tuple[str, str], Conflict] = {}
+    outranked: dict[tuple[str, str], Conflict] = {}
     for conflict in conflicts:
         first, second = _ends(by_id, conflict)
         if first.chunk.scope.user_id != second.chunk.scope.user_id:
@@ -35,6 +42,9 @@ def temporal_dominance(candidates: CandidateSet, conflicts: Iterable[Conflict]) 
             continue
         older, newer = (first, second) if first_is_older else (second, first)
         ordered = replace(conflict, older=older.chunk.id, newer=newer.chunk.id)
+        if respect_trust and newer.chunk.trust < older.chunk.trust:
+            outranked[ordered.older, ordered.newer] = ordered
+            continue
         against.setdefault(older.chunk.id, []).append((newer, ordered))
     kept = tuple(item for item in candidates if item.chunk.id not in against)
     live = {item.chunk.id for item in kept}
@@ -44,7 +54,10 @@ def temporal_dominance(candidates: CandidateSet, conflicts: Iterable[Conflict]) 
         if item.chunk.id in against
     )
     return Resolution(
-        kept=kept, shadows=shadows, undecided=tuple(undecided[pair] for pair in sorted(undecided))
+        kept=kept,
+        shadows=shadows,
+        undecided=tuple(undecided[pair] for pair in sorted(undecided)),
+        outranked=tuple(outranked[pair] for pair in sorted(outranked)),
     )
 
 

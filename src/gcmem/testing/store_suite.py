@@ -86,6 +86,7 @@ class StoreSuite(ABC):
             speaker="assistant",
             session="s",
             metadata={"n": 1, "f": 1.5, "t": True, "none": None, "list": [1, {"x": "y"}]},
+            trust=0,
         )
         (stored,) = self.put(store, before)
         assert stored == replace(before, seq=stored.seq)
