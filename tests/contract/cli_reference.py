@@ -9,6 +9,7 @@ import sys
 
 COMMANDS = (
     "demo", "add", "search", "ask", "history", "forget", "link", "reindex", "qualify", "doctor",
+    "mcp",
     "bench", "bench run", "bench report", "bench compare",
     "bench epsilon", "bench expansion", "bench theory",
     "bench thresholds",     "bench data", "bench data build",

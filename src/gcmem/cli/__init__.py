@@ -18,6 +18,7 @@ from gcmem.cli import (
     forget,
     history,
     link,
+    mcp,
     qualify,
     reindex,
     search,
@@ -28,7 +29,7 @@ from gcmem.errors import GCMemError
 app = typer.Typer(
     name="gcmem",
     help="Memory for agents that knows which facts are still true.",
-    epilog="Every command takes --json. The store is --path, else $GCMEM_PATH, "
+    epilog="Every command that prints takes --json. The store is --path, else $GCMEM_PATH, "
     "else ~/.gcmem/memory.db. Exit codes: 0 done, 1 a gcmem error, 2 wrong usage.",
     no_args_is_help=True,
     add_completion=False,
@@ -71,7 +72,7 @@ def root(
     """Memory for agents that knows which facts are still true."""
 
 
-for command in (demo, add, search, ask, history, forget, link, reindex, qualify, doctor):
+for command in (demo, add, search, ask, history, forget, link, reindex, qualify, doctor, mcp):
     app.command()(getattr(command, command.__name__.rpartition(".")[2]))
 app.add_typer(
     typer.Typer(

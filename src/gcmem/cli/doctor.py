@@ -23,7 +23,7 @@ from gcmem.store import SQLiteLog
 from gcmem.types import ChunkFilter
 
 CORE = ("numpy", "onnxruntime", "tokenizers", "typer", "rich")
-EXTRAS = {"llm": "openai", "sentence-transformers": "sentence_transformers"}
+EXTRAS = {"llm": "openai", "mcp": "mcp", "sentence-transformers": "sentence_transformers"}
 
 
 def doctor(path: StorePath = DEFAULT_PATH, as_json: AsJson = False) -> None:

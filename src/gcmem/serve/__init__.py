@@ -1,0 +1,1 @@
+"""Serving a memory to others."""
