@@ -21,6 +21,7 @@ from gcmem.cli import (
     import_,
     keys,
     link,
+    mcp,
     migrate,
     qualify,
     reindex,
@@ -33,7 +34,7 @@ from gcmem.errors import GCMemError
 app = typer.Typer(
     name="gcmem",
     help="Memory for agents that knows which facts are still true.",
-    epilog="Every command but serve takes --json. The store is --path or --store, else "
+    epilog="Every command that prints takes --json. The store is --path or --store, else "
     "$GCMEM_PATH or $GCMEM_STORE, else what ~/.gcmem/config.toml ($GCMEM_CONFIG) says, "
     "else ~/.gcmem/memory.db. Exit codes: 0 done, 1 a gcmem error, 2 wrong usage.",
     no_args_is_help=True,
@@ -79,7 +80,7 @@ def root(
 
 for command in (
     demo, add, search, ask, history, forget, link, reindex, export, import_, migrate, qualify,
-    doctor, serve,
+    doctor, serve, mcp,
 ):  # fmt: skip
     name = command.__name__.rpartition(".")[2]
     app.command(name.rstrip("_"))(getattr(command, name))

@@ -35,6 +35,7 @@ EXTRAS = {
     "redis": "redis",
     "parquet": "pyarrow",
     "serve": "fastapi",
+    "mcp": "mcp",
     "otel": "opentelemetry",
 }
 

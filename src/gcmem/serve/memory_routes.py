@@ -16,7 +16,7 @@ from gcmem.serve.problems import responses
 from gcmem.serve.rendering import chunk_json
 from gcmem.serve.service import Service, caller_of
 from gcmem.serve.timeline import Page, page_of
-from gcmem.types import ChunkFilter, Scope
+from gcmem.types import TRUSTED, UNTRUSTED, ChunkFilter, Scope
 
 READ = responses(401, 403, 422, 429, 500, 503)
 WRITE = responses(400, 401, 403, 408, 413, 415, 422, 429, 500, 503)
@@ -56,6 +56,7 @@ def memory_routes(service: Service) -> APIRouter:
                     at=body.at,
                     session=body.session,
                     metadata=body.metadata,
+                    trust=UNTRUSTED if caller.untrusted else TRUSTED,
                 )
             )
             outcome[telemetry.CHUNKS] = len(chunks)

@@ -33,6 +33,7 @@ def chunk_json(chunk: Chunk) -> JSON:
         "speaker": chunk.speaker,
         "session": chunk.session,
         "metadata": chunk.metadata,
+        "trust": chunk.trust,
     }
 
 

@@ -207,6 +207,7 @@ class ChunkOut(BaseModel):
     speaker: str
     session: str | None
     metadata: dict[str, Any]
+    trust: int = Field(description="How far its source is believed: 0 is not at all, 1 is usual.")
 
 
 class ShadowedBy(BaseModel):
