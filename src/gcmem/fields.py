@@ -55,9 +55,7 @@ def as_chunk(
             speaker=_word(inner, "speaker") or "user",
         )
     except InvalidInputError as error:
-        raise InvalidInputError(
-            f"document {number} ({type(document).__name__}): {error}"
-        ) from None
+        raise InvalidInputError(f"document {number} ({type(document).__name__}): {error}") from None
 
 
 def _unwrap(document: Any) -> Any:

@@ -65,7 +65,9 @@ def test_the_cli_page_is_what_the_cli_says() -> None:
 
 
 # The code in integrations.md needs the frameworks: tests/integrations runs it.
-@pytest.mark.parametrize("page", [p for p in PAGES if p.stem != "integrations"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p.stem != "integrations"], ids=lambda page: page.name
+)
 def test_examples_in_the_docs_run(page: Path, tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.S)
     if blocks:

@@ -193,7 +193,7 @@ class _MemoryTool(BaseTool):
     run_id: str | None = None
     handle_tool_error: Any = True
 
-    def _scope(self) -> dict[str, str | None]:
+    def _scope(self) -> dict[str, Any]:
         return {"user_id": self.user_id, "agent_id": self.agent_id, "run_id": self.run_id}
 
 

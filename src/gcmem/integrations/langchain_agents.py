@@ -86,7 +86,7 @@ class MemoryMiddleware(AgentMiddleware):
             content = [*system.content_blocks, {"type": "text", "text": f"\n\n{told}"}]
         return request.override(system_message=SystemMessage(content=content))
 
-    def _ids(self, runtime: Any) -> dict[str, str | None]:
+    def _ids(self, runtime: Any) -> dict[str, Any]:
         scope = self._scope if self._scope_of is None else self._scope_of(runtime.context)
         return {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
 

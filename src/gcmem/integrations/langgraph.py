@@ -84,7 +84,7 @@ class GCMemStore(BaseStore):
         self._user_of = user_of
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Runs operations: reads see what was there before the batch, the last put of a key wins."""
+        """Runs operations: reads see what was there before, the last put of a key wins."""
         ops = list(ops)
         results = [self._read(op) for op in ops]
         puts = {(op.namespace, op.key): op for op in ops if isinstance(op, PutOp)}
@@ -171,8 +171,9 @@ class GCMemStore(BaseStore):
                 if versions and _is_current(hit.chunk, versions):
                     found[item_id] = _as_search_item(versions, score=hit.relevance)
             live = [item for item in found.values() if _matches(item.value, op.filter)]
-            grown = len(result.candidates) > seen
-            if len(live) >= wanted or len(result.candidates) < k or not grown or k == MAX_K:
+            # Fewer than k came back, and looking wider has brought no more to choose from.
+            exhausted = len(result) < k and len(result.candidates) <= max(seen, k - 1)
+            if len(live) >= wanted or exhausted or k == MAX_K:
                 return live
             k, seen = min(2 * k, MAX_K), len(result.candidates)
 

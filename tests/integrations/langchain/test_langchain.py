@@ -30,9 +30,7 @@ def told() -> Memory:
 @pytest.fixture(scope="module")
 def plain() -> BaseRetriever:
     store = InMemoryVectorStore(GCMemEmbeddings())
-    store.add_documents(
-        [Document(text, metadata={"date": at.isoformat()}) for text, at in STORY]
-    )
+    store.add_documents([Document(text, metadata={"date": at.isoformat()}) for text, at in STORY])
     return store.as_retriever(search_kwargs={"k": 3})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from langchain_tests.integration_tests import (
@@ -16,6 +17,7 @@ from gcmem.integrations.langchain import AddMemory, GCMemEmbeddings, GCMemRetrie
 from tests.integrations.story import QUESTION, told_memory
 
 
+@cache
 def memory_of_five() -> Memory:
     """The story, in which one fact is stale, and two more: as many live ones as the suite asks."""
     memory = told_memory()
@@ -53,7 +55,7 @@ class TestEmbeddings(EmbeddingsIntegrationTests):
 class _Tool:
     @property
     def tool_constructor_params(self) -> dict[str, Any]:
-        return {"memory": told_memory(), "user_id": "ana"}
+        return {"memory": memory_of_five(), "user_id": "ana"}
 
 
 class _Add(_Tool):
