@@ -1,4 +1,4 @@
-"""Searches that return k chunks wherever k live ones can be found."""
+"""Searches that return k chunks where as many live ones are near."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from gcmem.filters import MAX_K
 from gcmem.memory import Memory
 from gcmem.types import SearchResult
 
+WIDER = 4
+"""How many times k the second look is: judging more would cost more than a fuller page is worth."""
+
 
 def search_filled(memory: Memory, query: str, *, k: int, **search: Any) -> SearchResult:
-    """Searches wider until k chunks remain after excision, or the memory has no more.
+    """Searches, and looks once more and wider where excision has left fewer than k chunks.
 
     Frameworks take k as what comes back; what a newer chunk contradicts is never used to fill up.
     """
-    wide = k
     result = memory.search(query, k=k, **search)
-    while len(result) < k <= len(result.candidates) and wide < MAX_K:
-        wide = min(2 * wide, MAX_K)
-        wider = memory.search(query, k=wide, **search)
-        if len(wider.candidates) <= len(result.candidates):
-            break
-        result = replace(wider, kept=wider.kept[:k], ranked=wider.ranked[:k])
-    return result
+    if not len(result) < k <= len(result.candidates):
+        return result
+    wider = memory.search(query, k=min(WIDER * k, MAX_K), **search)
+    return replace(wider, kept=wider.kept[:k], ranked=wider.ranked[:k])

@@ -42,8 +42,8 @@ SHADOWED_BY = "shadowed_by"
 class GCMemRetriever(BaseRetriever):
     """Retrieves from a `Memory` what is still true.
 
-    It returns k documents where the memory has as many live ones. Every field but the memory can
-    also be given to one call: `retriever.invoke(question, k=3, user_id="ana")`.
+    Where excision leaves fewer than k documents it looks once more, and wider. Every field but the
+    memory can also be given to one call: `retriever.invoke(question, k=3, user_id="ana")`.
     """
 
     memory: Memory

@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from gcmem.dominance import temporal_dominance
 from gcmem.errors import InvalidInputError, MissingExtraError
-from gcmem.filters import MAX_K
+from gcmem.filters import make_filter
 from gcmem.ingest import parse_time
 from gcmem.ingest.turns import TEXT_KEYS
+from gcmem.integrations.backfill import WIDER
 from gcmem.memory import Memory
-from gcmem.types import MAX_SCOPE_ID_CHARS, Chunk, Turn
+from gcmem.retrieve import retrieve
+from gcmem.types import MAX_SCOPE_ID_CHARS, Candidate, CandidateSet, Chunk, Turn
 
 try:
     from langgraph.store.base import (
@@ -140,9 +143,10 @@ class GCMemStore(BaseStore):
         end = op.offset + op.limit
         if not (op.query and op.query.strip()):
             return self._listed(op)[op.offset : end]
-        found = self._by_meaning(op, end)[op.offset : end]
-        # As in LangGraph's own store, items that are not indexed fill up what is left.
-        return (found + self._listed(op, indexed=False))[: op.limit]
+        found = self._by_meaning(op, end)
+        if len(found) < end:  # as in LangGraph's own store, what is not indexed fills up the rest
+            found += self._listed(op, indexed=False)
+        return found[op.offset : end]
 
     def _listed(self, op: SearchOp, *, indexed: bool | None = None) -> list[SearchItem]:
         """Returns the matching items, the latest put first."""
@@ -159,23 +163,57 @@ class GCMemStore(BaseStore):
         ]
 
     def _by_meaning(self, op: SearchOp, wanted: int) -> list[SearchItem]:
-        """Searches wider until enough items remain: replaced versions and filters take some."""
-        k, seen = max(1, min(wanted, MAX_K)), -1
+        """Returns the items that still hold, most similar first."""
+        items = self._similar(op, wanted * self.memory.settings.overfetch * WIDER)
+        for width in (1, WIDER):
+            weighed = list(items.values())[: wanted * self.memory.settings.overfetch * width]
+            kept = self._resolve(op.query or "", [hit for hits in weighed for hit in hits])
+            if len(kept) >= wanted or len(weighed) == len(items):
+                break
+        return [
+            _as_search_item(self._versions(item_id), score=score) for item_id, score in kept.items()
+        ]
+
+    def _similar(self, op: SearchOp, enough: int) -> dict[str, list[Candidate]]:
+        """Looks wider until there are enough items: replaced versions and filters take some."""
+        where = make_filter(
+            None, None, None, None, None, {**_under(op.namespace_prefix), INDEXED: True}
+        )
+        settings, k = self.memory.settings, max(1, enough)
         while True:
-            filters = {**_under(op.namespace_prefix), INDEXED: True}
-            result = self.memory.search(op.query or "", k=k, filters=filters)
-            found: dict[str, SearchItem] = {}
-            for hit in result:
-                item_id = _item_of(hit.chunk)
-                versions = () if item_id in found else self._versions(item_id)
+            hits = retrieve(
+                self.memory.store,
+                query=op.query or "",
+                queries=self.memory.encoder.encode([op.query or ""]),
+                k=k,
+                where=where,
+                strategy=settings.strategy,
+                frontier=settings.frontier,
+            )
+            items: dict[str, list[Candidate]] = {}
+            for hit in hits:
+                versions = self._versions(_item_of(hit.chunk))
                 if versions and _is_current(hit.chunk, versions):
-                    found[item_id] = _as_search_item(versions, score=hit.relevance)
-            live = [item for item in found.values() if _matches(item.value, op.filter)]
-            # Fewer than k came back, and looking wider has brought no more to choose from.
-            exhausted = len(result) < k and len(result.candidates) <= max(seen, k - 1)
-            if len(live) >= wanted or exhausted or k == MAX_K:
+                    items.setdefault(_item_of(hit.chunk), []).append(hit)
+            live = {
+                item_id: found
+                for item_id, found in items.items()
+                if _matches(found[0].chunk.metadata[VALUE], op.filter)
+            }
+            if len(live) >= enough or len(hits) < k:
                 return live
-            k, seen = min(2 * k, MAX_K), len(result.candidates)
+            k *= WIDER
+
+    def _resolve(self, query: str, hits: Sequence[Candidate]) -> dict[str, float]:
+        """Returns the items of which something still holds, each with its best score."""
+        candidates = CandidateSet(query=query.strip(), items=tuple(hits))
+        kept = candidates.items
+        if not self.memory.annotates_only:
+            kept = temporal_dominance(candidates, self.memory.oracle.judge(candidates)).kept
+        scores: dict[str, float] = {}
+        for hit in kept:
+            scores[_item_of(hit.chunk)] = max(hit.relevance, scores.get(_item_of(hit.chunk), -1.0))
+        return dict(sorted(scores.items(), key=lambda scored: -scored[1]))
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         chunks = self.memory.get_all(filters=_under(()))

@@ -8,9 +8,11 @@ from langgraph.store.base import GetOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from gcmem import Memory
-from gcmem.errors import InvalidInputError
+from gcmem.errors import InvalidInputError, UnqualifiedOracleWarning
 from gcmem.integrations.langchain import GCMemEmbeddings
 from gcmem.integrations.langgraph import GCMemStore, user_of_namespace
+from gcmem.testing import HashEncoder, RuleOracle
+from tests.conftest import same_slot
 from tests.integrations.story import CURRENT, QUESTION, STALE, STANDING, STORY
 
 FACTS = ("ana", "facts")
@@ -61,6 +63,42 @@ def test_what_a_put_replaces_stays_in_the_history_until_deleted(store: GCMemStor
     assert [item.value for item in store.search(FACTS, query="x")] == [{"text": "x=2"}]
     store.delete(FACTS, "x")
     assert store.memory.get_all() == ()
+
+
+def test_what_was_replaced_hides_nothing(store: GCMemStore) -> None:
+    store.put(FACTS, "a", {"text": "x=1"})
+    store.put(FACTS, "b", {"text": "x=2"})
+    assert [item.key for item in store.search(FACTS, query="x")] == ["b"]
+    store.put(FACTS, "b", {"text": "y=2"})
+    assert {item.key for item in store.search(FACTS, query="x")} == {"a", "b"}
+
+
+def test_contradicted_items_are_made_up_for_by_others(store: GCMemStore) -> None:
+    for number in range(30):
+        store.put(FACTS, f"x{number}", {"text": f"x={number}"})
+    for number in range(3):
+        store.put(FACTS, f"y{number}", {"text": f"y{number}=0"})
+    found = store.search(FACTS, query="x", limit=3)
+    assert len(found) == 3
+    assert [item.key for item in found if item.key.startswith("x")] == ["x29"]
+
+
+def test_a_filter_that_few_items_pass_finds_them(store: GCMemStore) -> None:
+    for number in range(60):
+        store.put(FACTS, str(number), {"text": f"x{number}=1", "rare": number == 7})
+    found = store.search(FACTS, query="x", filter={"rare": True}, limit=1)
+    assert [item.key for item in found] == ["7"]
+
+
+def test_an_oracle_that_was_never_qualified_removes_nothing(tmp_path: Path) -> None:
+    oracle = RuleOracle(same_slot)
+    with pytest.warns(UnqualifiedOracleWarning):
+        memory = Memory(tmp_path / "m.db", encoder=HashEncoder(), oracle=oracle)
+    with memory:
+        store = GCMemStore(memory)
+        store.put(FACTS, "a", {"text": "x=1"})
+        store.put(FACTS, "b", {"text": "x=2"})
+        assert len(store.search(FACTS, query="x")) == 2
 
 
 def test_namespaces_do_not_contradict_each_other_unless_one_user_owns_them(
