@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
@@ -13,7 +14,7 @@ from gcmem.errors import InvalidInputError
 from gcmem.fields import Key, as_chunk
 from gcmem.protocols import ConflictOracle
 from gcmem.qualify import may_remove
-from gcmem.types import Candidate, CandidateSet, Conflict
+from gcmem.types import Candidate, CandidateSet, Chunk, Conflict
 
 Document = TypeVar("Document")
 
@@ -31,7 +32,8 @@ class DocumentShadow(Generic[Document]):
 class DocumentResolution(Generic[Document]):
     """The caller's own objects, split: kept in their order, shadows with their witnesses.
 
-    Ids in conflicts are positions in the input, as strings.
+    Ids in conflicts are positions in the input, each with a digest of its text: an oracle that
+    remembers verdicts by id must not take one document for another.
     """
 
     kept: tuple[Document, ...]
@@ -63,7 +65,7 @@ def resolve(
     documents = list(documents)
     items = tuple(
         Candidate(
-            chunk=as_chunk(document, number=n, text_key=text_key, time_key=time_key, tz=tz),
+            chunk=_named(as_chunk(document, number=n, text_key=text_key, time_key=time_key, tz=tz)),
             relevance=1.0,
             origin="mtm",
         )
@@ -75,17 +77,27 @@ def resolve(
     if require_qualified and not may_remove(judge):
         resolution = replace(resolution, kept=items)
     return DocumentResolution(
-        kept=tuple(documents[int(item.chunk.id)] for item in resolution.kept),
+        kept=tuple(documents[_position(item.chunk.id)] for item in resolution.kept),
         shadows=tuple(
             DocumentShadow(
-                document=documents[int(shadow.candidate.chunk.id)],
-                witness=documents[int(shadow.witness.chunk.id)],
+                document=documents[_position(shadow.candidate.chunk.id)],
+                witness=documents[_position(shadow.witness.chunk.id)],
                 conflict=shadow.conflict,
             )
             for shadow in resolution.shadows
         ),
         undecided=tuple(
-            (documents[int(pair.older)], documents[int(pair.newer)])
+            (documents[_position(pair.older)], documents[_position(pair.newer)])
             for pair in resolution.undecided
         ),
     )
+
+
+def _named(chunk: Chunk) -> Chunk:
+    """Returns the chunk with an id that no other text has had at this position."""
+    digest = hashlib.blake2b(chunk.text.encode(), digest_size=8).hexdigest()
+    return replace(chunk, id=f"{chunk.id}-{digest}")
+
+
+def _position(chunk_id: str) -> int:
+    return int(chunk_id.partition("-")[0])

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gcmem import Candidate, Chunk, Scope, resolve
+from gcmem import Candidate, Chunk, Memory, Scope, resolve
 from gcmem.errors import InvalidInputError
 from gcmem.testing import RuleOracle
 from tests.conftest import day, same_slot
@@ -218,3 +219,12 @@ def test_documents_of_different_users_do_not_contradict_each_other() -> None:
     ]
     resolution = resolve(documents, query="x", oracle=ORACLE, require_qualified=False)
     assert list(resolution.kept) == documents[1:]
+
+
+def test_an_oracle_that_remembers_does_not_take_one_document_for_another(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db") as memory:
+        port = [("Staging API: port 8080.", day(1)), ("Staging API: port is 9090 now.", day(2))]
+        tea = [("Tea is in the cupboard.", day(1)), ("The deploy went out at noon.", day(2))]
+        question = "What is the port of the staging API?"
+        assert resolve(port, query=question, oracle=memory.oracle).kept == (port[1],)
+        assert resolve(tea, query=question, oracle=memory.oracle).kept == tuple(tea)
