@@ -42,6 +42,11 @@ def run_docs(heading: str, folder: Path) -> None:
     _run(["-c", "\n".join(blocks)], folder)
 
 
+def imported_with_gcmem(framework: str, folder: Path) -> bool:
+    """Tells whether importing gcmem imports a framework, here where it is installed."""
+    return "True" in _run(["-c", f"import sys, gcmem; print({framework!r} in sys.modules)"], folder)
+
+
 def _run(arguments: list[str], folder: Path) -> str:
     done = subprocess.run(
         [sys.executable, *arguments],

@@ -11,7 +11,16 @@ from dspy.utils import DummyLM
 from gcmem import Memory
 from gcmem.integrations.dspy import GCMemRetriever
 from tests.conftest import day
-from tests.integrations.story import NEW, QUESTION, STALE, TRUE, run_docs, run_example, told
+from tests.integrations.story import (
+    NEW,
+    QUESTION,
+    STALE,
+    TRUE,
+    imported_with_gcmem,
+    run_docs,
+    run_example,
+    told,
+)
 
 
 class Answer(dspy.Module):
@@ -152,3 +161,7 @@ def test_the_example_tells_the_story(tmp_path: Path) -> None:
 
 def test_the_code_in_the_docs_runs(tmp_path: Path) -> None:
     run_docs("DSPy", tmp_path)
+
+
+def test_importing_gcmem_does_not_import_it(tmp_path: Path) -> None:
+    assert not imported_with_gcmem("dspy", tmp_path)

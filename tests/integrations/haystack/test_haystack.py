@@ -16,9 +16,19 @@ from gcmem.errors import InvalidFilterError, InvalidInputError
 from gcmem.integrations.haystack import GCMemRetriever, TemporalDominance
 from gcmem.testing import RuleOracle
 from tests.conftest import day, same_slot
-from tests.integrations.story import NEW, QUESTION, STALE, STORY, TRUE, run_docs, run_example, told
+from tests.integrations.story import (
+    NEW,
+    QUESTION,
+    STALE,
+    STORY,
+    TRUE,
+    imported_with_gcmem,
+    run_docs,
+    run_example,
+    told,
+)
 
-RULE = {"oracle": RuleOracle(same_slot), "require_qualified": False}
+RULE: dict[str, Any] = {"oracle": RuleOracle(same_slot), "require_qualified": False}
 TRUSTED = ["gcmem.integrations.haystack", __name__]
 
 
@@ -141,7 +151,7 @@ def test_an_oracle_is_saved_with_the_pipeline_where_it_can_be() -> None:
 
 
 def test_what_cannot_be_saved_says_so(memory: Memory) -> None:
-    with pytest.raises(SerializationError, match="rule@1.*to_dict"):
+    with pytest.raises(SerializationError, match=r"rule@1.*to_dict"):
         TemporalDominance(**RULE).to_dict()
     with pytest.raises(SerializationError, match="path"):
         GCMemRetriever(memory=memory).to_dict()
@@ -215,3 +225,7 @@ def test_the_example_tells_the_story(tmp_path: Path) -> None:
 
 def test_the_code_in_the_docs_runs(tmp_path: Path) -> None:
     run_docs("Haystack", tmp_path)
+
+
+def test_importing_gcmem_does_not_import_it(tmp_path: Path) -> None:
+    assert not imported_with_gcmem("haystack", tmp_path)

@@ -19,9 +19,19 @@ from gcmem import Memory
 from gcmem.integrations.llamaindex import GCMemBlock, GCMemRetriever, TemporalDominance
 from gcmem.testing import RuleOracle
 from tests.conftest import day, same_slot
-from tests.integrations.story import NEW, QUESTION, STALE, STORY, TRUE, run_docs, run_example, told
+from tests.integrations.story import (
+    NEW,
+    QUESTION,
+    STALE,
+    STORY,
+    TRUE,
+    imported_with_gcmem,
+    run_docs,
+    run_example,
+    told,
+)
 
-RULE = {"oracle": RuleOracle(same_slot), "require_qualified": False}
+RULE: dict[str, Any] = {"oracle": RuleOracle(same_slot), "require_qualified": False}
 
 
 def node(text: str, number: float, **metadata: Any) -> NodeWithScore:
@@ -92,7 +102,7 @@ def test_a_postprocessor_survives_a_round_trip() -> None:
 def test_a_retriever_finds_what_still_holds(asynchronous: bool) -> None:
     with told(Memory(":memory:")) as memory:
 
-        def ask(**search: Any) -> list[NodeWithScore]:
+        def ask(**search: Any) -> Any:
             retriever = GCMemRetriever(memory, user_id="acme", k=3, **search)
             if asynchronous:
                 return asyncio.run(retriever.aretrieve(QUESTION))
@@ -216,3 +226,7 @@ def test_the_example_tells_the_story(tmp_path: Path) -> None:
 
 def test_the_code_in_the_docs_runs(tmp_path: Path) -> None:
     run_docs("LlamaIndex", tmp_path)
+
+
+def test_importing_gcmem_does_not_import_it(tmp_path: Path) -> None:
+    assert not imported_with_gcmem("llama_index", tmp_path)
