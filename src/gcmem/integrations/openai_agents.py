@@ -149,14 +149,11 @@ class GCMemSession:
             if record.speaker == ASSISTANT
         ]
         shadows = superseded([*heard, *said[-self._window :]], oracle=self._memory.oracle)
+        # A long message stays as long as one of its chunks is still true.
         live = {c.metadata.get(ITEM_ID) for c in heard if c.id not in shadows}
-        mine = {record.metadata[ITEM_ID] for record in records}
-        return {
-            item_id: shadow
-            for shadow in shadows.values()
-            # A long message stays as long as one of its chunks is still true.
-            if (item_id := shadow.candidate.chunk.metadata.get(ITEM_ID)) in mine - live
-        }
+        stale = {s.candidate.chunk.metadata.get(ITEM_ID): s for s in shadows.values()}
+        mine = [str(record.metadata[ITEM_ID]) for record in records]
+        return {i: stale[i] for i in mine if i in stale and i not in live}
 
     def _live_items(self, limit: int | None) -> list[Item]:
         records = self._records()

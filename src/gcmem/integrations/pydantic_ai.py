@@ -109,9 +109,7 @@ class SupersededTurns:
 
     def shadows(self, messages: Sequence[ModelMessage]) -> tuple[Shadow, ...]:
         """Returns what would be taken out, each with its witness."""
-        return tuple(
-            superseded(list(_statements(messages).values()), oracle=self._oracle).values()
-        )
+        return tuple(superseded(list(_statements(messages).values()), oracle=self._oracle).values())
 
     def capability(self) -> Hooks[Any]:
         """Returns this as a capability that changes what the model sees and nothing else."""
@@ -174,5 +172,3 @@ def _without(
     if all(isinstance(part, ThinkingPart) for part in parts):
         return None
     return replace(message, parts=parts)
-
-

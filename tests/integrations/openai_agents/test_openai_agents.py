@@ -22,6 +22,7 @@ from gcmem.errors import InvalidInputError
 from gcmem.integrations.openai_agents import GCMemSession
 from gcmem.testing import HashEncoder, RuleOracle
 from tests.conftest import same_slot
+from tests.integrations.docs_examples import run_docs_example
 
 ROOT = Path(__file__).parents[3]
 QUIET = RunConfig(tracing_disabled=True)
@@ -61,7 +62,7 @@ def get(session: GCMemSession, limit: int | None = None) -> list[dict[str, Any]]
     return asyncio.run(session.get_items(limit))
 
 
-class ScriptedModel(Model):
+class ScriptedModel(Model):  # type: ignore[misc]
     """Calls a tool once, if asked to, then answers; keeps what it was sent."""
 
     def __init__(self, *outputs: Any) -> None:
@@ -128,9 +129,7 @@ def test_annotated_messages_stay_and_say_why(memory: Memory) -> None:
 
 def test_an_unqualified_oracle_only_annotates(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="never qualified"):
-        memory = Memory(
-            tmp_path / "m.db", encoder=HashEncoder(), oracle=RuleOracle(same_slot)
-        )
+        memory = Memory(tmp_path / "m.db", encoder=HashEncoder(), oracle=RuleOracle(same_slot))
     with memory:
         session = GCMemSession("s", memory=memory)
         add(session, user("home=Porto"), user("home=Lyon"))
@@ -199,7 +198,7 @@ def test_clear_erases_this_session_alone(memory: Memory) -> None:
 
 
 def test_a_run_with_a_tool_is_kept_and_replayed_async_and_sync(memory: Memory) -> None:
-    @function_tool
+    @function_tool  # type: ignore[untyped-decorator]
     def weather() -> str:
         """Tells the weather."""
         return "sunny"
@@ -236,3 +235,7 @@ def test_the_example_shows_a_plain_session_with_the_stale_fact_and_ours_without(
     assert "I live in Lyon now." in ours
     assert "I'm allergic to peanuts." in ours
     assert "Where do I live, and what must I not eat?" in ours
+
+
+def test_the_example_in_the_docs_runs() -> None:
+    run_docs_example("openai-agents")

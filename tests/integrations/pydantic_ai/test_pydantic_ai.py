@@ -31,9 +31,20 @@ from gcmem.errors import InvalidInputError
 from gcmem.integrations.pydantic_ai import REMOVED, SupersededTurns, memory_toolset
 from gcmem.testing import HashEncoder, RuleOracle
 from tests.conftest import same_slot
+from tests.integrations.docs_examples import run_docs_example
 
 ROOT = Path(__file__).parents[3]
 START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _event_loop() -> Iterator[None]:
+    """The loop that run_sync uses: one that it makes itself would never be closed."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
+    asyncio.set_event_loop(None)
 
 
 def turns(**options: Any) -> SupersededTurns:
@@ -50,7 +61,7 @@ def model(*parts: Any, day: int) -> ModelResponse:
 
 
 def contents(messages: list[ModelMessage]) -> list[Any]:
-    return [part.content for message in messages for part in message.parts]  # type: ignore[union-attr]
+    return [part.content for message in messages for part in message.parts]
 
 
 def test_a_superseded_turn_goes_and_an_old_true_one_stays() -> None:
@@ -207,8 +218,13 @@ def test_the_example_shows_a_plain_history_with_the_stale_fact_and_ours_without(
         check=True,
     )
     plain, ours = done.stdout.split("Without superseded turns:")
+    assert "I live in Lyon now." in ours.split("search_memory:")[1]
     assert "I live in Porto." in plain
     assert "I live in Porto." not in ours
     assert "I live in Lyon now." in ours
     assert "I'm allergic to peanuts." in ours
     assert "Where do I live, and what must I not eat?" in ours
+
+
+def test_the_example_in_the_docs_runs() -> None:
+    run_docs_example("pydantic-ai")
