@@ -161,6 +161,11 @@ class Memory:
     ) -> None:
         self.close()
 
+    @property
+    def removes(self) -> bool:
+        """Whether the oracle may remove what it finds stale; otherwise it only annotates."""
+        return not self._annotates_only
+
     def close(self) -> None:
         """Releases the store."""
         self.store.close()
