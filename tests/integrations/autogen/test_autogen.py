@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_the_example_shows_a_plain_memory_with_the_stale_fact_and_ours_without() -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", ROOT / "examples" / "autogen.py"],
+        [sys.executable, "-W", "error", ROOT / "examples" / "with_autogen.py"],
         capture_output=True,
         text=True,
         check=True,

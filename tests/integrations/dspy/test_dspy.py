@@ -150,7 +150,7 @@ def test_a_programs_state_is_saved_without_the_memory(memory: Memory, tmp_path: 
 
 
 def test_the_example_tells_the_story(tmp_path: Path) -> None:
-    plain, resolved, asynchronous, left_out = run_example("dspy_program.py", tmp_path)
+    plain, resolved, asynchronous, left_out = run_example("with_dspy.py", tmp_path)
     assert "Hamburg" in plain
     assert "Hamburg" in left_out
     for line in (resolved, asynchronous):

@@ -212,7 +212,7 @@ def test_haystacks_filters_are_understood(memory: Memory) -> None:
 
 
 def test_the_example_tells_the_story(tmp_path: Path) -> None:
-    plain, resolved, left_out, *read, loaded = run_example("haystack_pipeline.py", tmp_path)
+    plain, resolved, left_out, *read, loaded = run_example("with_haystack.py", tmp_path)
     stale = "Omar is on call for payments."
     assert stale in plain
     assert stale in left_out

@@ -218,7 +218,7 @@ def test_a_block_without_a_question_says_nothing(memory: Memory) -> None:
 
 
 def test_the_example_tells_the_story(tmp_path: Path) -> None:
-    lines = run_example("llamaindex.py", tmp_path)
+    lines = run_example("with_llamaindex.py", tmp_path)
     assert STALE in lines[0]
     assert not any(STALE in line for line in lines[1:])
     assert sum(TRUE in line for line in lines) == sum(NEW in line for line in lines) == 4

@@ -62,7 +62,7 @@ def get(session: GCMemSession, limit: int | None = None) -> list[dict[str, Any]]
     return asyncio.run(session.get_items(limit))
 
 
-class ScriptedModel(Model):  # type: ignore[misc]
+class ScriptedModel(Model):
     """Calls a tool once, if asked to, then answers; keeps what it was sent."""
 
     def __init__(self, *outputs: Any) -> None:
@@ -198,7 +198,7 @@ def test_clear_erases_this_session_alone(memory: Memory) -> None:
 
 
 def test_a_run_with_a_tool_is_kept_and_replayed_async_and_sync(memory: Memory) -> None:
-    @function_tool  # type: ignore[untyped-decorator]
+    @function_tool
     def weather() -> str:
         """Tells the weather."""
         return "sunny"
@@ -224,7 +224,7 @@ def test_a_run_with_a_tool_is_kept_and_replayed_async_and_sync(memory: Memory) -
 
 def test_the_example_shows_a_plain_session_with_the_stale_fact_and_ours_without() -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", ROOT / "examples" / "openai_agents.py"],
+        [sys.executable, "-W", "error", ROOT / "examples" / "with_openai_agents.py"],
         capture_output=True,
         text=True,
         check=True,

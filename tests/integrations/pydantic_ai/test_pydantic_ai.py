@@ -212,7 +212,7 @@ def test_the_tools_add_search_and_ask_the_memory_of_the_runs_user(memory: Memory
 
 def test_the_example_shows_a_plain_history_with_the_stale_fact_and_ours_without() -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", ROOT / "examples" / "pydantic_ai_agent.py"],
+        [sys.executable, "-W", "error", ROOT / "examples" / "with_pydantic_ai.py"],
         capture_output=True,
         text=True,
         check=True,

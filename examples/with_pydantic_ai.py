@@ -1,7 +1,7 @@
 """A Pydantic AI agent in whose history a fact changes; runs offline.
 
     pip install 'gcmem[pydantic-ai]'
-    python examples/pydantic_ai_agent.py
+    python examples/with_pydantic_ai.py
 
 The framework's FunctionModel takes the place of a real model, and shows what it was sent.
 """

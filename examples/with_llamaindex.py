@@ -1,7 +1,7 @@
 """LlamaIndex: a customer changes plans, and a query engine stops reading the old one.
 
     pip install 'gcmem[llamaindex]'
-    python examples/llamaindex.py
+    python examples/with_llamaindex.py
 
 Offline: gcmem's encoder embeds, and LlamaIndex's mock model repeats what it was asked.
 """

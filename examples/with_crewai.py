@@ -1,7 +1,7 @@
 """gcmem as tools of a CrewAI agent: what is found is still true.
 
     pip install gcmem crewai
-    python examples/crewai_tool.py
+    python examples/with_crewai.py
 
 Written from CrewAI 1.15.30's source, and not run by the tests.
 Copy `memory_tools` and pass them to `Agent(tools=...)`.

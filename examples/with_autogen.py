@@ -1,7 +1,7 @@
 """A gcmem memory for AutoGen's agents: what enters the context is still true; runs offline.
 
     pip install gcmem autogen-core
-    python examples/autogen.py
+    python examples/with_autogen.py
 
 Copy `GCMemMemory` and pass it to `AssistantAgent(memory=[...])`.
 """

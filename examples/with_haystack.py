@@ -1,7 +1,7 @@
 """Haystack: the person on call changes, and a pipeline stops naming the old one.
 
     pip install 'gcmem[haystack]'
-    python examples/haystack_pipeline.py
+    python examples/with_haystack.py
 
 Offline: keywords find the documents, and Haystack's mock model repeats its prompt.
 """

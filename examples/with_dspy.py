@@ -1,7 +1,7 @@
 """DSPy: an office moves, and a program stops reading the old address.
 
     pip install 'gcmem[dspy]'
-    python examples/dspy_program.py
+    python examples/with_dspy.py
 
 Offline: DSPy's dummy model stands in for a real one; what it was shown is printed.
 """

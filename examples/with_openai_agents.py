@@ -1,7 +1,7 @@
 """A session of the OpenAI Agents SDK in which a fact changes; runs offline.
 
     pip install 'gcmem[openai-agents]'
-    python examples/openai_agents.py
+    python examples/with_openai_agents.py
 
 A scripted model takes the place of a real one, and shows what it was sent.
 """
