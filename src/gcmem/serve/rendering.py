@@ -89,6 +89,11 @@ def search_json(result: SearchResult, *, oracle: JSON) -> JSON:
         "kept": [candidate_json(candidate) for candidate in result.kept],
         "shadows": [shadow_json(shadow) for shadow in result.shadows],
         "undecided": [conflict_json(conflict) for conflict in result.undecided],
+        "skewed": [
+            {"conflict": conflict_json(skew.conflict), "disagreement_s": skew.disagreement_s}
+            for skew in result.skewed
+        ],
+        "outranked": [conflict_json(conflict) for conflict in result.outranked],
         "ranked": [candidate.chunk.id for candidate in result.ranked],
         "timings_ms": timings_json(result.timings),
         "oracle": oracle,

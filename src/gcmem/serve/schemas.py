@@ -260,6 +260,13 @@ class ConflictOut(BaseModel):
     oracle: str
 
 
+class SkewOut(BaseModel):
+    """An undecided conflict, and by how many seconds its writers' clocks are known to disagree."""
+
+    conflict: ConflictOut
+    disagreement_s: float
+
+
 class ShadowOut(BaseModel):
     """A memory that is no longer true, and the newer one that says so."""
 
@@ -296,6 +303,12 @@ class SearchReply(BaseModel):
     kept: list[CandidateOut]
     shadows: list[ShadowOut]
     undecided: list[ConflictOut]
+    skewed: list[SkewOut] = Field(
+        description="Which of the undecided are so because of their writers' clocks."
+    )
+    outranked: list[ConflictOut] = Field(
+        description="Conflicts whose newer memory is trusted less; both stay."
+    )
     ranked: list[str] = Field(description="Ids, at most k, as `mode` presents them.")
     timings_ms: TimingsOut
     oracle: OracleOut

@@ -55,11 +55,16 @@ def known_witnesses(
     verdicts, oracle = memory.store.verdicts, memory.oracle.id
     if verdicts is None:
         return {}
-    edges = verdicts.witnesses(oracle, [chunk.id for chunk in chunks])
+    trust = {chunk.id: chunk.trust if memory.settings.respect_trust else 0 for chunk in chunks}
+    edges = verdicts.witnesses(oracle, list(trust))
     ends = memory.store.log.get(list(dict.fromkeys(w for newer in edges.values() for w in newer)))
     newest: dict[str, Chunk] = {}
     for older, newer in edges.items():
-        seen = [ends[end] for end in newer if end in ends and where.admits(ends[end])]
+        seen = [
+            ends[end]
+            for end in newer
+            if end in ends and where.admits(ends[end]) and ends[end].trust >= trust[older]
+        ]
         if seen:
             newest[older] = max(seen, key=lambda c: (c.at is not None, c.at, c.seq))
     pairs = [(older, chunk.id) for older, chunk in newest.items()]
