@@ -23,7 +23,9 @@ VERSION = re.compile(r"v?\d+\.\d+\.\d+")
 
 def read(path: Path) -> dict[str, Any]:
     """Parses a compose file as compose would, with a password for every variable."""
-    text = VARIABLE.sub(lambda found: f"secret{found[1].lower().replace('_', '')}", path.read_text())
+    text = VARIABLE.sub(
+        lambda found: f"secret{found[1].lower().replace('_', '')}", path.read_text()
+    )
     assert "${" not in text, "a variable without a message for when it is not set"
     loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,7 @@ def test_a_store_moves_through_every_engine_with_its_vectors(
     first, *_, last = stores
     first.log.append(chunks, own, encoder_id=ENCODER.id)
     digests = set()
-    for source, target in zip(stores, stores[1:], strict=False):
+    for source, target in pairwise(stores):
         moved = migrate(source, target, encoder=ENCODER)
         assert (moved.copied.added, moved.copied.embedded) == (COUNT, 0)
         assert moved.verified is not None

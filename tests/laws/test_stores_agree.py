@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -256,4 +255,3 @@ def test_the_questions_are_hard_enough_to_tell_stores_apart(players: dict[str, P
         assert all(other == found[strategy][0] for other in found[strategy])
         assert found[strategy][0]["shadows"]
     assert len({str(answers[0]["candidates"]) for answers in found.values()}) == len(found)
-
