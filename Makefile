@@ -14,7 +14,7 @@ ASYNC_TESTS := -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=functi
 FRAMEWORK_EXTRAS = $(shell awk '/^[^\#]/ {print $$2}' $(FRAMEWORKS) | paste -sd, -)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-integrations check format bench-core bench-oracle bench-serve docs clean
+.PHONY: help demo test test-integrations check format bench-core bench-oracle bench-serve bench-stores docs clean
 
 help:
 	@echo "make demo               ingest a conversation whose facts change, ask, compare"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench-core         measure add, search, start-up and memory"
 	@echo "make bench-oracle       measure how long the conflict oracle takes"
 	@echo "make bench-serve        measure the server under load, and that it loses no write"
+	@echo "make bench-stores       measure every store: add, search, memory, disk"
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -79,6 +80,8 @@ bench-oracle: $(VENV)/.dev
 
 bench-serve: $(VENV)/.dev
 	$(BIN)/python benchmarks/serve.py
+bench-stores: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.stores
 
 clean:
 	rm -rf $(VENV) $(FRAMEWORK_VENV) build dist

@@ -10,6 +10,7 @@ import numpy as np
 
 from gcmem.errors import EncoderMismatchError
 from gcmem.protocols import Vectors
+from gcmem.ranking import ranked
 from gcmem.store.frontier import ROUNDING, unmatched
 from gcmem.store.sqlite import LogState, SQLiteLog, VectorRow, make_scope, to_micros
 from gcmem.types import ChunkFilter, Scope
@@ -286,5 +287,5 @@ def _best(
     best = numbers[scores >= least]
     # Summed again row by row: a matrix product may round equal vectors differently.
     exact = (rows.vectors[best] * query).sum(axis=1)
-    order = np.lexsort((-rows.columns[0][best], -exact))[:wanted]
+    order = ranked(exact, rows.columns[0][best])[:wanted]
     return [(int(best[i]), float(exact[i])) for i in order]
