@@ -80,6 +80,7 @@ bench-oracle: $(VENV)/.dev
 
 bench-serve: $(VENV)/.dev
 	$(BIN)/python benchmarks/serve.py
+
 bench-stores: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.stores
 
