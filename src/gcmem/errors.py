@@ -19,6 +19,12 @@ GCMemError
 │   ├── StoreVersionError              written by a newer gcmem
 │   ├── EncoderMismatchError           built with another encoder
 │   └── VerificationError              what was moved is not what arrived
+├── ServeError                         the server turns a request, or its own start, down
+│   ├── NotAuthenticatedError          no key, or one that is unknown or revoked
+│   ├── ForbiddenError                 the key may not do this, or not in this scope
+│   ├── RateLimitedError               too many requests from one key
+│   ├── OverloadedError                too many requests at once
+│   └── PublicAddressError             an address that others reach, and no keys
 └── ModelError                         a language model endpoint failed
     ├── ModelUnavailableError          refused, timed out, rate limited
     ├── ModelAuthenticationError       the key was rejected
@@ -164,6 +170,41 @@ class StoreDegradedWarning(UserWarning):
 
 class UnqualifiedOracleWarning(UserWarning):
     """The oracle may only annotate, since nothing shows that it may be trusted to remove."""
+
+
+class ServeError(GCMemError):
+    """The server turns a request, or its own start, down."""
+
+
+class NotAuthenticatedError(ServeError):
+    """There is no API key, or it is unknown or revoked."""
+
+
+class ForbiddenError(ServeError):
+    """The API key may not do this, or not in this scope."""
+
+
+class RateLimitedError(ServeError):
+    """One key made too many requests; `retry_after_s` says when the next one is welcome."""
+
+    def __init__(self, *, retry_after_s: float) -> None:
+        super().__init__(f"too many requests; try again in {retry_after_s:.2f} s")
+        self.retry_after_s = retry_after_s
+
+
+class OverloadedError(ServeError):
+    """More requests wait than the server takes; try again shortly."""
+
+
+class PublicAddressError(ServeError):
+    """The server would listen on an address that others reach, without any API key."""
+
+    def __init__(self, host: str, *, keys: Path) -> None:
+        super().__init__(
+            f"{host} can be reached by others, and {keys} holds no key; make one: gcmem keys "
+            f"create NAME --keys {keys}, or listen on 127.0.0.1"
+        )
+        self.host = host
 
 
 class ModelError(GCMemError):

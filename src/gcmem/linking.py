@@ -19,6 +19,7 @@ def link(
     oracle: ConflictOracle,
     limit: int | None = None,
     progress: Progress | None = None,
+    respect_trust: bool = False,
 ) -> int:
     """Judges the chunks that this oracle has not judged yet and returns how many there were.
 
@@ -36,7 +37,8 @@ def link(
         page = list(store.log.scan(ChunkFilter(), after_seq=cursor, limit=size))
         if not page:
             break
-        store.verdicts.link(_conflicts(store, encoder, oracle, page))
+        found = _edges(store, encoder, oracle, page, respect_trust=respect_trust)
+        store.verdicts.link(found)
         cursor = max(chunk.seq or 0 for chunk in page)
         store.verdicts.set_linked_up_to(oracle.id, cursor)
         done += len(page)
@@ -45,8 +47,13 @@ def link(
     return done
 
 
-def _conflicts(
-    store: Store, encoder: Encoder, oracle: ConflictOracle, page: list[Chunk]
+def _edges(
+    store: Store,
+    encoder: Encoder,
+    oracle: ConflictOracle,
+    page: list[Chunk],
+    *,
+    respect_trust: bool,
 ) -> list[Conflict]:
     found: list[Conflict] = []
     for chunk, vector in zip(page, encoder.encode([c.text for c in page]), strict=True):
@@ -63,6 +70,8 @@ def _conflicts(
         if chunk.id not in scores:
             items.append(Candidate(chunk=chunk, relevance=1.0, origin="mtm"))
         candidates = CandidateSet(query="", items=tuple(items))
-        shadows = temporal_dominance(candidates, oracle.judge(candidates)).shadows
-        found += [edge for edge in edges_of(shadows) if edge.newer == chunk.id]
+        resolution = temporal_dominance(
+            candidates, oracle.judge(candidates), respect_trust=respect_trust
+        )
+        found += [edge for edge in edges_of(resolution.shadows) if edge.newer == chunk.id]
     return found

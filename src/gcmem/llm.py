@@ -15,7 +15,6 @@ from gcmem.errors import (
     ModelResponseError,
     ModelUnavailableError,
 )
-from gcmem.types import Chunk
 
 NO_KEY = "no-key"
 """Sent to servers that ask for none; the client refuses to start without any."""
@@ -134,25 +133,6 @@ class OpenAIChat:
                 },
                 **sampling,
             )
-
-
-def memory_tag(chunk: Chunk, **attributes: object) -> str:
-    """Returns a chunk as delimited data for a prompt, with its time, its speaker and `attributes`.
-
-    Everything is escaped: a memory must not be able to close its own tag and pose as something
-    else.
-    """
-    shown = {
-        **attributes,
-        "time": chunk.at.isoformat() if chunk.at else "unknown",
-        "speaker": chunk.speaker,
-    }
-    words = " ".join(f'{name}="{_escaped(str(value))}"' for name, value in shown.items())
-    return f"<memory {words}>{_escaped(chunk.text)}</memory>"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
 
 
 def _parse(content: str, schema: dict[str, Any]) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args
 
 from gcmem.config import Settings
+from gcmem.conflict import ByTrust
 from gcmem.defaults import default_encoder, default_oracle, default_reader
 from gcmem.dominance import standard, temporal_dominance, timestamp_rerank
 from gcmem.encode import CachedEncoder
@@ -31,6 +32,7 @@ from gcmem.retrieve import edges_of, retrieve
 from gcmem.store import open_embedded
 from gcmem.store.urls import open_url
 from gcmem.types import (
+    TRUSTED,
     Answer,
     AnswerPath,
     Candidate,
@@ -110,6 +112,7 @@ class Memory:
             stm_size=self.settings.stm_size,
         )
         self.oracle = oracle or default_oracle(self.store.verdicts)
+        self._judge = ByTrust(self.oracle) if self.settings.respect_trust else self.oracle
         self._annotates_only = require_qualified and not may_remove(self.oracle)
         stored = self.store.log.encoder_id
         if stored is not None and stored != self.encoder.id:
@@ -158,9 +161,19 @@ class Memory:
     ) -> None:
         self.close()
 
+    @property
+    def removes(self) -> bool:
+        """Whether the oracle may remove what it finds stale; otherwise it only annotates."""
+        return not self._annotates_only
+
     def close(self) -> None:
         """Releases the store."""
         self.store.close()
+
+    @property
+    def annotates_only(self) -> bool:
+        """Whether the oracle names shadows without removing them, for want of a qualification."""
+        return self._annotates_only
 
     def add(
         self,
@@ -173,11 +186,13 @@ class Memory:
         speaker: str | None = None,
         session: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        trust: int = TRUSTED,
     ) -> tuple[Chunk, ...]:
         """Remembers messages and returns their chunks; when it returns, they are on disk.
 
         Takes a string, a Turn, a {"role", "content"} dict, or a list of them; all are stored or
-        none. `at` is the event time of messages that carry none; left out, it is now.
+        none. `at` is the event time of messages that carry none; left out, it is now. `trust` is
+        how far their source is believed, 0 for not at all (see `Settings.respect_trust`).
         """
         scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         turns = as_turns(messages, at=at, speaker=speaker, session=session, metadata=metadata)
@@ -187,6 +202,7 @@ class Memory:
             now=utc(self._clock(), name="clock()"),
             settings=self.settings,
             count_tokens=self.encoder.count_tokens,
+            trust=trust,
         )
         if not chunks:
             return ()
@@ -232,6 +248,7 @@ class Memory:
             ranked=_present(candidates, resolution, mode)[:k],
             timings=Timings(**stopwatch.spent_ms),
             skewed=resolution.skewed,
+            outranked=resolution.outranked,
         )
 
     def ask(
@@ -429,7 +446,12 @@ class Memory:
         """
         check_limit(limit)
         return link(
-            self.store, encoder=self.encoder, oracle=self.oracle, limit=limit, progress=progress
+            self.store,
+            encoder=self.encoder,
+            oracle=self._judge,
+            limit=limit,
+            progress=progress,
+            respect_trust=self.settings.respect_trust,
         )
 
     aadd = in_thread(add)
@@ -467,9 +489,14 @@ class Memory:
 
     def _resolve(self, candidates: CandidateSet, *, watch: _Stopwatch) -> Resolution:
         with watch.timing("conflict_ms"):
-            conflicts = self.oracle.judge(candidates)
+            conflicts = self._judge.judge(candidates)
         with watch.timing("dominance_ms"):
-            resolution = temporal_dominance(candidates, conflicts, max_skew=self.settings.max_skew)
+            resolution = temporal_dominance(
+                candidates,
+                conflicts,
+                max_skew=self.settings.max_skew,
+                respect_trust=self.settings.respect_trust,
+            )
         if self.store.verdicts is not None and resolution.shadows:
             self.store.verdicts.link(edges_of(resolution.shadows))
         return replace(resolution, kept=candidates.items) if self._annotates_only else resolution

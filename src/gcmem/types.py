@@ -22,6 +22,11 @@ ORIGIN_KEY = "gcmem_origin"
 
 Such a chunk keeps its recording time, so its place in this log says nothing about clocks."""
 
+UNTRUSTED = 0
+"""The trust level of a source that may lie: a web page, a stranger, a tool's output."""
+TRUSTED = 1
+"""The trust level of a source that is believed; higher levels are for those believed more."""
+
 
 def utc(at: datetime, *, name: str) -> datetime:
     """Returns `at` in UTC; a naive datetime is an error that names the argument."""
@@ -111,7 +116,8 @@ class Turn:
 class Chunk:
     """One observation as the log keeps it: when it happened, when it was recorded, whose it is.
 
-    `at` and `seq` are missing only in documents that never came from a log.
+    `at` and `seq` are missing only in documents that never came from a log. `trust` is how far its
+    source is believed; it is set by whoever runs the memory, never by what is remembered.
     """
 
     id: str
@@ -123,6 +129,7 @@ class Chunk:
     speaker: str = "user"
     session: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=FrozenDict, hash=False)
+    trust: int = TRUSTED
 
     def __post_init__(self) -> None:
         for name in ("at", "recorded_at"):
@@ -254,15 +261,18 @@ class Skew:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """What temporal dominance leaves, what it takes out and why, and what it could not order.
+    """What temporal dominance leaves, what it takes out and why, and what it could not decide.
 
-    `skewed` says which of the undecided pairs are so because of their writers' clocks.
+    `undecided` are conflicts that nothing puts in order, and `skewed` says which of them are so
+    because of their writers' clocks; `outranked` are those in which the newer chunk is trusted
+    less than the older one. Both ends of either stay.
     """
 
     kept: tuple[Candidate, ...]
     shadows: tuple[Shadow, ...]
     undecided: tuple[Conflict, ...]
     skewed: tuple[Skew, ...] = ()
+    outranked: tuple[Conflict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,6 +345,7 @@ class SearchResult:
     ranked: tuple[Candidate, ...]
     timings: Timings
     skewed: tuple[Skew, ...] = ()
+    outranked: tuple[Conflict, ...] = ()
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self.ranked)

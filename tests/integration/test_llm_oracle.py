@@ -43,7 +43,7 @@ def test_a_rate_limit_is_waited_out(connect: Connect, faulty: Faulty) -> None:
     oracle = LLMOracle(connect(model="m", base_url=url(faulty)))
     (conflict,) = oracle.judge(CANDIDATES)
     assert (conflict.older, conflict.newer, conflict.score) == ("c0", "c1", 0.9)
-    assert conflict.oracle == "llm:m:listwise@1"
+    assert conflict.oracle == "llm:m:listwise@2"
     assert faulty.calls == 2
 
 

@@ -19,11 +19,14 @@ from gcmem.cli import (
     forget,
     history,
     import_,
+    keys,
     link,
+    mcp,
     migrate,
     qualify,
     reindex,
     search,
+    serve,
 )
 from gcmem.cli.output import fail
 from gcmem.errors import GCMemError
@@ -31,8 +34,8 @@ from gcmem.errors import GCMemError
 app = typer.Typer(
     name="gcmem",
     help="Memory for agents that knows which facts are still true.",
-    epilog="Every command takes --json. The store is --path or --store, else $GCMEM_PATH or "
-    "$GCMEM_STORE, else what ~/.gcmem/config.toml ($GCMEM_CONFIG) says, "
+    epilog="Every command that prints takes --json. The store is --path or --store, else "
+    "$GCMEM_PATH or $GCMEM_STORE, else what ~/.gcmem/config.toml ($GCMEM_CONFIG) says, "
     "else ~/.gcmem/memory.db. Exit codes: 0 done, 1 a gcmem error, 2 wrong usage.",
     no_args_is_help=True,
     add_completion=False,
@@ -77,10 +80,11 @@ def root(
 
 for command in (
     demo, add, search, ask, history, forget, link, reindex, export, import_, migrate, qualify,
-    doctor,
+    doctor, serve, mcp,
 ):  # fmt: skip
     name = command.__name__.rpartition(".")[2]
     app.command(name.rstrip("_"))(getattr(command, name))
+app.add_typer(keys.app)
 app.add_typer(
     typer.Typer(
         name="bench",

@@ -26,7 +26,7 @@ from gcmem.cli.output import console, print_json, progress_bar
 from gcmem.config import Settings
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import Message, as_turns, check_limits, read_session_file
-from gcmem.types import Chunk
+from gcmem.types import TRUSTED, UNTRUSTED, Chunk
 
 BATCH = 256
 """Turns of a file that are stored together: a crash loses none that was acknowledged."""
@@ -58,6 +58,10 @@ def add(
     tz: Annotated[
         str | None, typer.Option(help="Timezone of times in the file that have none: Europe/Rome.")
     ] = None,
+    untrusted: Annotated[
+        bool,
+        typer.Option("--untrusted", help="The source may lie: it can't replace others' facts."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Remember one or more messages, or a whole session file."""
@@ -71,12 +75,13 @@ def add(
         messages, at=when(at), speaker=speaker, session=session, metadata=pairs(metadata)
     )
     check_limits(turns, now=datetime.now(UTC), settings=Settings())
+    trust = UNTRUSTED if untrusted else TRUSTED
     chunks: list[Chunk] = []
     where = locate(path=path, store=store, stm=stm)
     with open_memory(where) as memory, progress_bar("remembering") as advance:
         for start in range(0, len(turns), BATCH):
             batch = turns[start : start + BATCH]
-            chunks += memory.add(batch, user_id=user, agent_id=agent, run_id=run)
+            chunks += memory.add(batch, user_id=user, agent_id=agent, run_id=run, trust=trust)
             advance(start + len(batch), len(turns))
     if as_json:
         print_json(chunks)

@@ -27,7 +27,17 @@ from gcmem.store.urls import open_url
 from gcmem.types import ChunkFilter
 
 CORE = ("numpy", "onnxruntime", "tokenizers", "typer", "rich")
-EXTRAS = {"llm": "openai", "sentence-transformers": "sentence_transformers", "redis": "redis"}
+EXTRAS = {
+    "llm": "openai",
+    "sentence-transformers": "sentence_transformers",
+    "postgres": "psycopg",
+    "qdrant": "qdrant_client",
+    "redis": "redis",
+    "parquet": "pyarrow",
+    "serve": "fastapi",
+    "mcp": "mcp",
+    "otel": "opentelemetry",
+}
 
 
 def doctor(

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 from gcmem.cli.location import Location, locate
+from gcmem.config import Settings
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import parse_time
 from gcmem.memory import Memory
@@ -72,8 +73,8 @@ __all__ = [
 
 
 def open_memory(where: Location) -> Memory:
-    """Opens the store, making it where there is none."""
-    return Memory.from_url(where.store, stm=where.stm)
+    """Opens the store, making it where there is none; what is untrusted erases nothing there."""
+    return Memory.from_url(where.store, stm=where.stm, settings=Settings(respect_trust=True))
 
 
 def open_existing(where: Location) -> Memory:

@@ -142,6 +142,10 @@ def print_undecided(found: SearchResult | Resolution) -> None:
             "more: set the clocks of the machines that write.",
             style="yellow",
         )
+    if found.outranked:
+        console.print(
+            f"{len(found.outranked)} newer chunks contradict more trusted ones; both stay."
+        )
 
 
 def print_moved(moved: Moved) -> None:

@@ -1,5 +1,6 @@
 """Stage 4: κ, the conflict oracle."""
 
+from gcmem.conflict.by_trust import ByTrust
 from gcmem.conflict.cascade import CascadeOracle
 from gcmem.conflict.gold import GoldOracle
 from gcmem.conflict.joint import JointOracle
@@ -9,6 +10,7 @@ from gcmem.conflict.nli import NLIClassifier
 from gcmem.conflict.pairwise import PairwiseOracle, TopicGate
 
 __all__ = [
+    "ByTrust",
     "CascadeOracle",
     "GoldOracle",
     "JointOracle",

@@ -36,10 +36,15 @@ class TopicGate:
         """Returns the pairs of the set that are worth judging, the most similar first."""
         relevant = {i.chunk.id for i in candidates if i.relevance >= self._relevance}
         pairs = [(a, b) for a, b in pairs if a.id in relevant and b.id in relevant]
+        if not pairs:
+            return []
         texts = list(dict.fromkeys(chunk.text for pair in pairs for chunk in pair))
-        vectors = dict(zip(texts, self._encoder.encode(texts), strict=True))
-        similar = [float(np.dot(vectors[a.text], vectors[b.text])) for a, b in pairs]
-        order = sorted(range(len(pairs)), key=lambda n: -similar[n])
+        row = {text: number for number, text in enumerate(texts)}
+        vectors = self._encoder.encode(texts)
+        rows = np.array([(row[a.text], row[b.text]) for a, b in pairs])
+        # Row by row: in a matrix product a pair's cosine would depend on the pairs around it.
+        similar = (vectors[rows[:, 0]] * vectors[rows[:, 1]]).sum(axis=1)
+        order = np.argsort(-similar, kind="stable").tolist()
         return [pairs[n] for n in order if similar[n] >= self._similarity]
 
 
@@ -75,10 +80,11 @@ class PairwiseOracle:
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts that decide which chunks stay."""
         waiting = self._witnesses(candidates)
+        by_id = {item.chunk.id: item.chunk for item in candidates}
         found: list[Conflict] = []
         while waiting:
-            batch = [(older, newer) for older, queue in waiting.items() for newer in queue[:ROUND]]
-            shadowed: set[Chunk] = set()
+            batch = [(by_id[i], newer) for i, queue in waiting.items() for newer in queue[:ROUND]]
+            shadowed: set[str] = set()
             for (older, newer), score in zip(
                 batch, self._scores(candidates.query, batch), strict=True
             ):
@@ -87,24 +93,24 @@ class PairwiseOracle:
                         Conflict(older=older.id, newer=newer.id, score=score, oracle=self.id)
                     )
                     if older.precedes(newer):
-                        shadowed.add(older)
+                        shadowed.add(older.id)
             left = {
-                older: [n for n in queue[ROUND:] if older not in shadowed or _unordered(older, n)]
-                for older, queue in waiting.items()
+                i: [n for n in queue[ROUND:] if i not in shadowed or _unordered(by_id[i], n)]
+                for i, queue in waiting.items()
             }
-            waiting = {older: queue for older, queue in left.items() if queue}
+            waiting = {i: queue for i, queue in left.items() if queue}
         return tuple(found)
 
-    def _witnesses(self, candidates: CandidateSet) -> dict[Chunk, list[Chunk]]:
-        """Returns, for each chunk, what it has to be held against, in this order."""
+    def _witnesses(self, candidates: CandidateSet) -> dict[str, list[Chunk]]:
+        """Returns, for each chunk's id, what it has to be held against, in this order."""
         pairs = possible_pairs(candidates)
         if self._gate is None:
             pairs.sort(key=lambda pair: by_time(pair[1]), reverse=True)
         else:
             pairs = self._gate.open_to(candidates, pairs)
-        queues: dict[Chunk, list[Chunk]] = {}
+        queues: dict[str, list[Chunk]] = {}  # by id: hashing whole chunks takes longer than this
         for older, newer in pairs:
-            queue = queues.setdefault(older, [])
+            queue = queues.setdefault(older.id, [])
             if self._gate is None or len(queue) < MOST or _unordered(older, newer):
                 queue.append(newer)
         return queues

@@ -4,6 +4,9 @@
 
 A dominated chunk still dominates, so a chain A → B → C collapses to C, and the result depends on
 neither the order of the candidates nor that of the conflicts.
+
+With `respect_trust`, c_j must also be trusted at least as much as c_i. That takes conflicts away
+and adds none, so every law above still holds.
 """
 
 from __future__ import annotations
@@ -22,17 +25,20 @@ def temporal_dominance(
     conflicts: Iterable[Conflict],
     *,
     max_skew: timedelta | None = None,
+    respect_trust: bool = False,
 ) -> Resolution:
     """Splits the candidates into kept and shadowed; a pair that can't be ordered stays, flagged.
 
     Which end of a conflict is the older one is read off the chunks, not off the conflict. Chunks
     of two users never shadow each other: what is true of one says nothing about the other. With
     `max_skew`, a pair whose writers' clocks are proven to disagree by more is not ordered by them.
+    With `respect_trust`, a chunk shadows none that is trusted more; such a pair is `outranked`.
     """
     by_id = {item.chunk.id: item for item in candidates}
     against: dict[str, list[tuple[Candidate, Conflict]]] = {}
     undecided: dict[tuple[str, str], Conflict] = {}
     skewed: dict[tuple[str, str], Skew] = {}
+    outranked: dict[tuple[str, str], Conflict] = {}
     for conflict in conflicts:
         first, second = _ends(by_id, conflict)
         if first.chunk.scope.user_id != second.chunk.scope.user_id:
@@ -49,6 +55,9 @@ def temporal_dominance(
             continue
         older, newer = (first, second) if first_is_older else (second, first)
         ordered = replace(conflict, older=older.chunk.id, newer=newer.chunk.id)
+        if respect_trust and newer.chunk.trust < older.chunk.trust:
+            outranked[ordered.older, ordered.newer] = ordered
+            continue
         against.setdefault(older.chunk.id, []).append((newer, ordered))
     kept = tuple(item for item in candidates if item.chunk.id not in against)
     live = {item.chunk.id for item in kept}
@@ -62,6 +71,7 @@ def temporal_dominance(
         shadows=shadows,
         undecided=tuple(undecided[pair] for pair in sorted(undecided)),
         skewed=tuple(skewed[pair] for pair in sorted(skewed)),
+        outranked=tuple(outranked[pair] for pair in sorted(outranked)),
     )
 
 

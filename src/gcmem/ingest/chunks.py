@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from gcmem.config import Settings
-from gcmem.errors import FutureTimeError, InvalidTextError
+from gcmem.errors import FutureTimeError, InvalidInputError, InvalidTextError
 from gcmem.ingest.segment import CountTokens, segment
-from gcmem.types import Chunk, Scope, Turn
+from gcmem.types import TRUSTED, UNTRUSTED, Chunk, Scope, Turn
+
+MAX_TRUST = 100
 
 
 def check_limits(turns: Sequence[Turn], *, now: datetime, settings: Settings) -> None:
@@ -24,6 +26,16 @@ def check_limits(turns: Sequence[Turn], *, now: datetime, settings: Settings) ->
             )
 
 
+def check_trust(trust: int) -> int:
+    """Returns a trust level that can be stored; otherwise raises."""
+    if isinstance(trust, bool) or not isinstance(trust, int) or not 0 <= trust <= MAX_TRUST:
+        raise InvalidInputError(
+            f"trust={trust!r}: pass a whole number from {UNTRUSTED} (untrusted) over {TRUSTED} "
+            f"(the default) to {MAX_TRUST}"
+        )
+    return trust
+
+
 def chunks_of(
     turns: Sequence[Turn],
     *,
@@ -31,9 +43,11 @@ def chunks_of(
     now: datetime,
     settings: Settings,
     count_tokens: CountTokens,
+    trust: int = TRUSTED,
 ) -> tuple[Chunk, ...]:
     """Returns the unrecorded chunks of all turns in order; a turn without a time happened `now`."""
     check_limits(turns, now=now, settings=settings)
+    check_trust(trust)
     chunks = []
     for turn in turns:
         for piece in segment(turn.text, budget=settings.chunk_tokens, count_tokens=count_tokens):
@@ -46,6 +60,7 @@ def chunks_of(
                     speaker=turn.speaker,
                     session=turn.session,
                     metadata=turn.metadata,
+                    trust=trust,
                 )
             )
     return tuple(chunks)

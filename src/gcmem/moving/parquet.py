@@ -29,7 +29,7 @@ def write_parquet(path: Path, rows: Iterable[Row], *, header: Header, digest: in
         "id": pa.string(), "seq": pa.int64(), "at": moment, "recorded_at": moment,
         "user_id": pa.string(), "agent_id": pa.string(), "run_id": pa.string(),
         "speaker": pa.string(), "session": pa.string(), "text": pa.string(),
-        "metadata": pa.string(),
+        "metadata": pa.string(), "trust": pa.int64(),
     }  # fmt: skip
     if header.vectors:
         types["vector"] = pa.list_(pa.float32())

@@ -16,9 +16,10 @@ import numpy as np
 
 from gcmem.config import Settings
 from gcmem.errors import FutureTimeError, InvalidInputError
+from gcmem.ingest.chunks import check_trust
 from gcmem.ingest.turns import check_metadata, check_name, check_text, parse_time
 from gcmem.protocols import Vectors
-from gcmem.types import ORIGIN_KEY, Chunk, Scope, utc
+from gcmem.types import ORIGIN_KEY, TRUSTED, Chunk, Scope, utc
 
 NAMESPACE = uuid.UUID("6f0c4f9e-3f3e-5c0b-9b6e-0d6763a6d6d1")
 """Under which rows without an id get one from what they say."""
@@ -93,6 +94,7 @@ class ForeignRows:
             speaker=check_name(record.get("speaker") or "user", name="speaker"),
             session=check_name(record.get("session"), name="session"),
             metadata=check_metadata(_metadata(record)),
+            trust=_trust(record),
         )
         assert chunk.at is not None
         if self.max_future is not None and chunk.at - self.now > self.max_future:
@@ -121,6 +123,7 @@ def own_chunk(record: Mapping[str, Any]) -> Chunk:
         speaker=record["speaker"],
         session=record.get("session"),
         metadata=_metadata(record),
+        trust=_trust(record),
     )
     try:
         "".join((chunk.id, chunk.text, chunk.speaker, chunk.session or "")).encode()
@@ -128,6 +131,10 @@ def own_chunk(record: Mapping[str, Any]) -> Chunk:
     except UnicodeEncodeError:
         raise InvalidInputError("it holds a lone surrogate, which no store can keep") from None
     return chunk
+
+
+def _trust(record: Mapping[str, Any]) -> int:
+    return check_trust(TRUSTED if record.get("trust") is None else record["trust"])
 
 
 def scope_of(record: Mapping[str, Any]) -> Scope:
@@ -153,6 +160,7 @@ def record_of(chunk: Chunk) -> dict[str, Any]:
         "session": chunk.session,
         "text": chunk.text,
         "metadata": chunk.metadata or None,
+        "trust": None if chunk.trust == TRUSTED else chunk.trust,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gcmem.protocols import Store, Vectors
+from gcmem.ranking import ranked
 from gcmem.retrieve.edges import trace
 from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter, Origin, Strategy
 
@@ -34,11 +35,12 @@ def retrieve(
     relevance: dict[str, float] = {}
     for chunk_id, score in (hit for found in hits for hit in found):
         relevance[chunk_id] = max(score, relevance.get(chunk_id, score))
-    # Sorting is stable: among equals the index has the newest first.
-    similar = dict.fromkeys(i for found in hits for i, _ in found[:pool])
-    ranked = sorted(similar, key=lambda chunk_id: -relevance[chunk_id])
+    similar = list(dict.fromkeys(i for found in hits for i, _ in found[:pool]))
+    # Among equals the index has the newest first.
+    order = ranked([relevance[i] for i in similar], range(len(similar), 0, -1))
+    nearest = [similar[n] for n in order]
     newest = [i for found in hits for i, _ in found[pool:]]
-    chosen = list(dict.fromkeys((*ranked[:k], *newest, *ranked)))[:pool]
+    chosen = list(dict.fromkeys((*nearest[:k], *newest, *nearest)))[:pool]
     linked: list[Chunk] = []
     if oracle is not None:
         linked = trace(store, chosen, oracle=oracle, where=where, most=k)
@@ -55,8 +57,13 @@ def retrieve(
         Candidate(chunk=chunk, relevance=relevance[chunk_id], origin=origins[chunk_id])
         for chunk_id, chunk in chunks.items()
     ]
-    items.sort(key=lambda item: (-item.relevance, -(item.chunk.seq or 0)))
-    return CandidateSet(query=query, options=tuple(options), as_of=where.as_of, items=tuple(items))
+    order = ranked([item.relevance for item in items], [item.chunk.seq or 0 for item in items])
+    return CandidateSet(
+        query=query,
+        options=tuple(options),
+        as_of=where.as_of,
+        items=tuple(items[n] for n in order),
+    )
 
 
 def _join(

@@ -10,6 +10,7 @@ import numpy as np
 
 from gcmem.errors import EncoderMismatchError
 from gcmem.protocols import Vectors
+from gcmem.ranking import ranked
 from gcmem.store.frontier import ROUNDING, unmatched
 from gcmem.store.sqlite import LogState, SQLiteLog, VectorRow, make_scope, to_micros
 from gcmem.types import ChunkFilter, Scope
@@ -19,6 +20,8 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 GATHER_BELOW = 0.3
 """Below this share of matching rows, copying them out is cheaper than scoring all rows."""
 EVERYTHING = ChunkFilter()
+SCOPES_KEPT = 256
+"""Scopes whose rows are kept from one search to the next."""
 
 
 class _Rows:
@@ -100,6 +103,7 @@ class NumpyIndex:
     def _reset(self) -> None:
         self._rows = _Rows(self._dimensions)
         self._ordered: tuple[Ints, int, Ints] | None = None
+        self._selected: dict[Scope, tuple[Ints, int, Ints, Ints]] = {}
         self._loaded: list[Scope] = []
         self._state = LogState(0, 0, 0)
 
@@ -163,10 +167,9 @@ class NumpyIndex:
         """
         rows = self._sync(where.scope)
         vectors = rows.vectors
-        matching = self._matching(rows, where)
+        matching, newest_first = self._select(rows, where, ordered=frontier > 0)
         if matching.size == 0:
             return [[] for _ in queries]
-        newest_first = self._newest_first(rows, matching) if frontier else None
         if matching.size < GATHER_BELOW * len(vectors):
             scores = queries @ vectors[matching].T
         else:
@@ -186,6 +189,35 @@ class NumpyIndex:
                 ]
             results.append([(rows.ids[row], score) for row, score in hits])
         return results
+
+    def _select(
+        self, rows: _View, where: ChunkFilter, *, ordered: bool
+    ) -> tuple[Ints, Ints | None]:
+        """Returns the rows that pass the filter, and their positions newest first if wanted.
+
+        Those of a scope alone are kept until a row is added: finding them among all rows takes
+        longer than scoring them.
+        """
+        if not ordered or where != ChunkFilter(scope=where.scope):
+            matching = self._matching(rows, where)
+            found = self._newest_first(rows, matching) if ordered and matching.size else None
+            return matching, found
+        with self._lock:
+            known = self._selected.get(where.scope)
+        if known is not None and known[0] is rows.columns.base and known[1] == len(rows.vectors):
+            return known[2], known[3]
+        matching = self._matching(rows, where)
+        newest_first = self._newest_first(rows, matching)
+        with self._lock:
+            if len(self._selected) >= SCOPES_KEPT:
+                self._selected.clear()
+            self._selected[where.scope] = (
+                rows.columns.base,  # type: ignore[assignment]
+                len(rows.vectors),
+                matching,
+                newest_first,
+            )
+        return matching, newest_first
 
     def _newest_first(self, rows: _View, matching: Ints) -> Ints:
         """Returns the positions in `matching`, by event time."""
@@ -255,5 +287,5 @@ def _best(
     best = numbers[scores >= least]
     # Summed again row by row: a matrix product may round equal vectors differently.
     exact = (rows.vectors[best] * query).sum(axis=1)
-    order = np.lexsort((-rows.columns[0][best], -exact))[:wanted]
+    order = ranked(exact, rows.columns[0][best])[:wanted]
     return [(int(best[i]), float(exact[i])) for i in order]

@@ -10,6 +10,7 @@ import numpy as np
 
 from gcmem.errors import EncoderMismatchError
 from gcmem.protocols import Vectors
+from gcmem.ranking import ranked
 from gcmem.store.frontier import ROUNDING, unmatched
 from gcmem.store.postgres_connection import PostgresDatabase
 from gcmem.store.postgres_log import (
@@ -87,7 +88,7 @@ class PgVectorIndex:
             for query in queries:
                 find = self._approximate if has_hnsw else self._exact
                 found = find(connection, query, matching, k + SLACK, frontier)
-                results.append(_ranked(connection, query, found, k, frontier))
+                results.append(_in_order(connection, query, found, k, frontier))
             if not has_hnsw:
                 self._advise(connection, matching)
         return results
@@ -251,7 +252,7 @@ def _layers(depth: int) -> str:
     return "".join(layers)
 
 
-def _ranked(
+def _in_order(
     connection: Connection[Any], query: Vectors, found: _Found, k: int, depth: int
 ) -> list[tuple[str, float]]:
     """Scores what was found in full precision and puts it in order."""
@@ -265,7 +266,8 @@ def _ranked(
         return []
     scores = (np.stack([_vector(row[2]) for row in rows]) * query).sum(axis=1)
     hit_of = {row[0]: (row[1], float(score)) for row, score in zip(rows, scores, strict=True)}
-    similar = sorted(found.similar, key=lambda seq: (-hit_of[seq][1], -seq))[:k]
+    order = ranked([hit_of[seq][1] for seq in found.similar], found.similar)
+    similar = [found.similar[n] for n in order[:k]]
     wanted = set(found.newest)
     newest = [(row[0], score) for row, score in zip(rows, scores, strict=True) if row[0] in wanted]
     if newest:

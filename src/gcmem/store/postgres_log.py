@@ -18,7 +18,9 @@ from gcmem.types import Chunk, ChunkFilter, Scalar, Scope
 if TYPE_CHECKING:
     from psycopg import Connection
 
-COLUMNS = "seq, id, user_id, agent_id, run_id, at, recorded_at, speaker, session, text, metadata"
+COLUMNS = (
+    "seq, id, user_id, agent_id, run_id, at, recorded_at, speaker, session, text, metadata, trust"
+)
 PAGE = 1000
 REINDEX_BATCH = 256
 HNSW = "gcmem_vectors_hnsw"
@@ -329,11 +331,13 @@ def _row(chunk: Chunk) -> tuple[Any, ...]:
         chunk.session,
         chunk.text,
         json.dumps(chunk.metadata, ensure_ascii=False),
+        chunk.trust,
     )
 
 
 def _chunk(row: tuple[Any, ...]) -> Chunk:
-    seq, chunk_id, user_id, agent_id, run_id, at, recorded_at, speaker, session, text, meta = row
+    seq, chunk_id, user_id, agent_id, run_id, at, recorded_at, speaker, session, text = row[:10]
+    meta, trust = row[10:]
     return Chunk(
         id=chunk_id,
         text=text,
@@ -344,6 +348,7 @@ def _chunk(row: tuple[Any, ...]) -> Chunk:
         speaker=speaker,
         session=session,
         metadata=json.loads(meta),
+        trust=trust,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gcmem.errors import EncoderMismatchError
 from gcmem.protocols import Vectors
+from gcmem.ranking import ranked
 from gcmem.store.qdrant_ledger import LedgerState
 from gcmem.store.qdrant_points import conditions, newer_than, point_id
 from gcmem.store.qdrant_server import Filter, Scored
@@ -24,8 +25,6 @@ MOST_TIES = 10_000
 """Of more equally similar chunks than this, not surely the newest are found."""
 FRONTIER_PAGE = 64
 ROUNDING = 1e-5
-SAME = 1e-6
-"""Scores as close as this are equal, and differ by rounding."""
 FIELDS = ["id", "at", "seq"]
 
 
@@ -158,7 +157,7 @@ class _Search:
             # Qdrant cuts equal scores anywhere; the newest of them are wanted.
             cut = any(len(h) == limit and h[k - 1].score - h[-1].score < ROUNDING for h in found)
             if not cut or limit >= MOST_TIES:
-                return [_ranked(hits) for hits in found]
+                return [_in_order(hits) for hits in found]
             limit = min(limit * 8, MOST_TIES)
 
     def frontier(self, vector: list[float], hits: list[_Hit], depth: int) -> list[_Hit]:
@@ -188,13 +187,5 @@ def _hit(scored: Scored) -> _Hit:
     return _Hit(payload["id"], payload["at"], payload["seq"], scored.score)
 
 
-def _ranked(hits: list[_Hit]) -> list[_Hit]:
-    """Sorts by score, newest first among those that differ by no more than rounding."""
-    ordered: list[_Hit] = []
-    equal: list[_Hit] = []
-    for hit in sorted(hits, key=lambda hit: -hit.score):
-        if equal and equal[0].score - hit.score > SAME:
-            ordered += sorted(equal, key=lambda hit: -hit.seq)
-            equal = []
-        equal.append(hit)
-    return ordered + sorted(equal, key=lambda hit: -hit.seq)
+def _in_order(hits: list[_Hit]) -> list[_Hit]:
+    return [hits[n] for n in ranked([hit.score for hit in hits], [hit.seq for hit in hits])]

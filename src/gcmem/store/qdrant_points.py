@@ -45,6 +45,7 @@ def payload_of(chunk: Chunk) -> Payload:
         "recorded_at": moment(chunk.recorded_at),
         "speaker": chunk.speaker,
         "session": chunk.session,
+        "trust": chunk.trust,
         **{name: value for name, value in scope.items() if value is not None},
         **metadata_payload(chunk.metadata),
     }
@@ -74,6 +75,7 @@ def chunk_of(payload: Payload) -> Chunk:
         speaker=payload["speaker"],
         session=payload["session"],
         metadata=json.loads(payload["metadata"]),
+        trust=payload["trust"],
     )
 
 

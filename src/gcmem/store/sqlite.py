@@ -21,7 +21,9 @@ from gcmem.store.sqlite_file import IN_MEMORY, connect, transaction, translated_
 from gcmem.types import Chunk, ChunkFilter, FrozenDict, Scalar, Scope
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-COLUMNS = "seq, id, user_id, agent_id, run_id, at, recorded_at, speaker, session, text, metadata"
+COLUMNS = (
+    "seq, id, user_id, agent_id, run_id, at, recorded_at, speaker, session, text, metadata, trust"
+)
 NO_METADATA = FrozenDict()
 PAGE = 1000
 REINDEX_BATCH = 256
@@ -87,7 +89,7 @@ class SQLiteLog:
             first_seq = (last.fetchone() or (0,))[0] + 1
             try:
                 connection.executemany(
-                    f"INSERT INTO chunks ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+                    f"INSERT INTO chunks ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
                     [(seq, *row) for seq, row in enumerate(rows, first_seq)],
                 )
             except sqlite3.IntegrityError:
@@ -339,11 +341,13 @@ def _row(chunk: Chunk) -> tuple[Any, ...]:
         chunk.session,
         chunk.text,
         json.dumps(chunk.metadata, ensure_ascii=False),
+        chunk.trust,
     )
 
 
 def _chunk(row: tuple[Any, ...]) -> Chunk:
-    seq, chunk_id, user_id, agent_id, run_id, at, recorded_at, speaker, session, text, meta = row
+    seq, chunk_id, user_id, agent_id, run_id, at, recorded_at, *rest = row
+    speaker, session, text, meta, trust = rest
     return Chunk(
         id=chunk_id,
         text=text,
@@ -354,6 +358,7 @@ def _chunk(row: tuple[Any, ...]) -> Chunk:
         speaker=speaker,
         session=session,
         metadata=NO_METADATA if meta == "{}" else json.loads(meta),
+        trust=trust,
     )
 
 

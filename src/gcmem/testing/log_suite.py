@@ -52,6 +52,7 @@ class LogSuite(StoreHarness):
             scope=Scope(user_id=text, agent_id="a", run_id="r"),
             speaker=text,
             session=text,
+            trust=0,
             metadata={"n": 1, "f": 1.5, "t": True, "none": None, text: [1, {"x": text}]},
         )
         (stored,) = self.put(store, before)

@@ -46,6 +46,8 @@ class StoreHarness(ABC):
     """Whether what was stored is there when the store is opened again."""
     shared = True
     """Whether several instances may use one store at the same time."""
+    in_order = True
+    """Whether a number never becomes visible after a higher one, however writers overlap."""
 
     @abstractmethod
     def make_store(self, tmp_path: Path, encoder: Encoder) -> Store:

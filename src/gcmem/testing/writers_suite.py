@@ -53,6 +53,8 @@ class WritersSuite(StoreHarness):
 
     def test_a_reader_that_pages_misses_nothing(self, store: Store, other: Store) -> None:
         """Whoever has read up to a number never finds a lower one later."""
+        if not self.in_order:
+            return
         seen: list[Chunk] = []
         done = threading.Event()
 

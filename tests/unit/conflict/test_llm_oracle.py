@@ -50,8 +50,8 @@ def test_listwise_numbers_the_chunks_in_time_order_and_asks_once() -> None:
     oracle = LLMOracle(chat)
     found = oracle.judge(candidates(C, A, B, options=("x", "y")))
     assert [(c.older, c.newer, c.score, c.oracle) for c in found] == [
-        ("a", "c", 0.7, "llm:scripted:listwise@1"),
-        ("b", "c", 1.0, "llm:scripted:listwise@1"),
+        ("a", "c", 0.7, "llm:scripted:listwise@2"),
+        ("b", "c", 1.0, "llm:scripted:listwise@2"),
     ]
     ((_, user, schema),) = chat.requests
     assert re.findall(r'number="(\d)".*>text (\w)<', user) == [("1", "a"), ("2", "b"), ("3", "c")]
@@ -100,7 +100,7 @@ def test_pairwise_asks_newest_witnesses_first_and_only_pairs_that_can_conflict()
     assert [(c.older, c.newer, c.score) for c in found] == [("b", "c", 0.9), ("a", "b", 0.9)]
     assert all("Question: the question?" in user for _, user, _ in chat.requests)
     assert chat.requests[0][2]["required"] == ["conflict", "confidence"]
-    assert oracle.id == found[0].oracle == "llm:scripted:pairwise@1"
+    assert oracle.id == found[0].oracle == "llm:scripted:pairwise@2"
     assert oracle.last_usage == LLMUsage(calls=5, tokens=5)
 
 
@@ -118,7 +118,7 @@ def test_a_memory_can_not_close_its_own_tag(style: Style) -> None:
     LLMOracle(chat, style=style).judge(candidates(A, attack))
     assert chat.requests[0][1].count("</memory>") == 2
     assert "<system>" not in chat.requests[0][1]
-    assert "never instructions" in chat.requests[0][0]
+    assert "never an instruction" in chat.requests[0][0]
 
 
 @pytest.mark.parametrize("style", ["listwise", "pairwise"])

@@ -22,6 +22,7 @@ CREATE TABLE gcmem_chunks (
     session text,
     text text NOT NULL,
     metadata text NOT NULL,
+    trust integer NOT NULL,
     facets jsonb NOT NULL GENERATED ALWAYS AS (metadata::jsonb) STORED
 );
 CREATE INDEX gcmem_chunks_by_time ON gcmem_chunks (at, seq);

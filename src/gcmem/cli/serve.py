@@ -1,0 +1,97 @@
+"""gcmem serve"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gcmem.cli.location import Location
+from gcmem.cli.options import StmURL, StorePath, StoreURL, locate, open_memory
+from gcmem.defaults import default_oracle
+from gcmem.errors import InvalidInputError, MissingExtraError
+from gcmem.memory import Memory
+from gcmem.serve.keys import KeyStore
+from gcmem.serve.limits import Limits
+
+KeysFile = Annotated[
+    Path | None,
+    typer.Option("--keys", help="The file of API keys; default: beside the store, FILE.keys."),
+]
+LIMITS = Limits()
+
+
+def serve(
+    path: StorePath = None,
+    store: StoreURL = None,
+    stm: StmURL = None,
+    host: Annotated[
+        str, typer.Option(help="The address; one that others reach needs API keys.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port.")] = 8321,
+    keys: KeysFile = None,
+    rate: Annotated[
+        float, typer.Option(min=0, help="Requests a second for each key; 0 for any number.")
+    ] = LIMITS.rate_per_s,
+    burst: Annotated[
+        int, typer.Option(min=1, help="Requests that a key may make at once.")
+    ] = LIMITS.burst,
+    max_body: Annotated[
+        int, typer.Option(min=1, help="The largest body, in bytes.")
+    ] = LIMITS.body_bytes,
+    body_timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds that a body may take to arrive.")
+    ] = LIMITS.body_timeout_s,
+    threads: Annotated[
+        int, typer.Option(min=1, help="Requests that are worked on at once.")
+    ] = LIMITS.threads,
+    log_contents: Annotated[
+        bool, typer.Option("--log-contents", help="Write what is asked and stored to the logs.")
+    ] = False,
+) -> None:
+    """Serve the memory over HTTP: REST with keys, limits and metrics. Logs are JSON, on stderr."""
+    try:
+        from gcmem.serve.access import check_address
+        from gcmem.serve.app import make_app
+        from gcmem.serve.metrics import Metrics, counted
+        from gcmem.serve.remembering import RememberingOracle
+        from gcmem.serve.server import listen
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("serve", package=error.name or "fastapi") from error
+    where = locate(path=path, store=store, stm=stm)
+    key_store = KeyStore(keys or keys_beside(where))
+    check_address(host, key_store)
+    limits = Limits(
+        rate_per_s=rate,
+        burst=burst,
+        body_bytes=max_body,
+        body_timeout_s=body_timeout,
+        threads=threads,
+    )
+    metrics = Metrics()
+    opened = open_memory(where)
+    counting = counted(opened.store, metrics)
+    memory = Memory(
+        store=counting,
+        oracle=RememberingOracle(default_oracle(counting.verdicts)),
+        encoder=opened.encoder,
+        reader=opened.reader,
+        settings=opened.settings,
+    )
+    app = make_app(
+        memory,
+        keys=key_store,
+        limits=limits,
+        metrics=metrics,
+        store_name=where.shown,
+        log_contents=log_contents,
+    )
+    listen(app, host=host, port=port)
+
+
+def keys_beside(where: Location) -> Path:
+    """Returns where the keys of a store are, unless said otherwise."""
+    if where.path is None:
+        raise InvalidInputError("the store is on a server: say where its keys are with --keys FILE")
+    return where.path.with_name(where.path.name + ".keys")

@@ -1,0 +1,74 @@
+"""DSPy: a retriever for programs, for `dspy.Retrieve` and for agents (`gcmem[dspy]`)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Self, Unpack
+
+from gcmem.errors import MissingExtraError
+from gcmem.integrations.conversion import SearchOptions, as_line
+from gcmem.memory import Memory
+from gcmem.types import SearchResult
+
+try:
+    import dspy
+except ModuleNotFoundError:
+    raise MissingExtraError("dspy", package="dspy") from None
+
+
+class GCMemRetriever(dspy.Retrieve):
+    """Retrieves from a `Memory` what is still true, at most k passages.
+
+    `retriever(question).passages` are texts; the prediction also holds their `ids`, `times` and
+    `scores`, and the `shadows` with their witnesses. What is given to a call goes before what was
+    given here. `as_rm` serves `dspy.configure(rm=...)`, `search_memory` is a tool for agents.
+    """
+
+    def __init__(self, memory: Memory, *, k: int = 3, **search: Unpack[SearchOptions]) -> None:
+        super().__init__(k=k)
+        self.memory = memory
+        self.search = search
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # Optimisers copy programs; every copy asks the same memory.
+        return type(self)(self.memory, k=self.k, **self.search)
+
+    def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
+        """Returns what is saved with a program: k, since a memory has a file of its own."""
+        state: dict[str, Any] = super().dump_state()
+        return state
+
+    def forward(
+        self, query: str, k: int | None = None, **search: Unpack[SearchOptions]
+    ) -> dspy.Prediction:
+        """Returns a prediction whose `passages` answer the query and still hold."""
+        return _as_prediction(self._find(query, k, search))
+
+    async def acall(
+        self, query: str, k: int | None = None, **search: Unpack[SearchOptions]
+    ) -> dspy.Prediction:
+        """The async twin of calling the retriever."""
+        return await asyncio.to_thread(lambda: self(query, k=k, **search))
+
+    def as_rm(self, query: str, *, k: int | None = None, **search: Any) -> list[Any]:
+        """Returns passages in the shape that `dspy.Retrieve` takes from `dspy.settings.rm`."""
+        return [dspy.Prediction(long_text=text) for text in self(query, k=k, **search).passages]
+
+    def search_memory(self, query: str) -> str:
+        """Recalls what is known that bears on a question; only what is still true comes back."""
+        found = self._find(query, None, {})
+        return "\n".join(as_line(hit) for hit in found) or "Nothing is known about this."
+
+    def _find(self, query: str, k: int | None, search: SearchOptions) -> SearchResult:
+        given: SearchOptions = {**self.search, **search}
+        return self.memory.search(query, k=self.k if k is None else k, **given)
+
+
+def _as_prediction(found: SearchResult) -> dspy.Prediction:
+    return dspy.Prediction(
+        passages=[hit.chunk.text for hit in found],
+        ids=[hit.chunk.id for hit in found],
+        times=[hit.chunk.at and hit.chunk.at.isoformat() for hit in found],
+        scores=[hit.relevance for hit in found],
+        shadows=list(found.shadows),
+    )

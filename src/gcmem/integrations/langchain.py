@@ -1,0 +1,288 @@
+"""LangChain: a retriever, a filter for any retriever, embeddings and tools (`gcmem[langchain]`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Literal
+
+from gcmem.defaults import default_encoder
+from gcmem.documents import resolve
+from gcmem.errors import InvalidInputError, MissingExtraError
+from gcmem.fields import Key
+from gcmem.ingest import parse_time
+from gcmem.integrations.backfill import search_filled
+from gcmem.memory import Memory
+from gcmem.protocols import ConflictOracle, Encoder
+from gcmem.types import Candidate, Mode, SearchResult
+
+try:
+    from langchain_core.callbacks import (
+        AsyncCallbackManagerForRetrieverRun,
+        CallbackManagerForRetrieverRun,
+        Callbacks,
+    )
+    from langchain_core.documents import (
+        BaseDocumentCompressor,
+        BaseDocumentTransformer,
+        Document,
+    )
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import run_in_executor
+    from langchain_core.tools import BaseTool, ToolException
+    from pydantic import BaseModel, ConfigDict, Field
+except ModuleNotFoundError:
+    raise MissingExtraError("langchain", package="langchain-core") from None
+
+SHADOWED_BY = "shadowed_by"
+"""The metadata key under which an annotated document names what contradicts it."""
+
+
+class GCMemRetriever(BaseRetriever):
+    """Retrieves from a `Memory` what is still true.
+
+    Where excision leaves fewer than k documents it looks once more, and wider. Every field but the
+    memory can also be given to one call: `retriever.invoke(question, k=3, user_id="ana")`.
+    """
+
+    memory: Memory
+    k: int = 10
+    user_id: str | None = None
+    agent_id: str | None = None
+    run_id: str | None = None
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+    filters: Mapping[str, Any] | None = None
+    mode: Mode = "drop"
+    options: Sequence[str] = ()
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun | None = None,
+        **search: Any,
+    ) -> list[Document]:
+        fields = set(type(self).model_fields) - set(BaseRetriever.model_fields) - {"memory"}
+        given = {name: getattr(self, name) for name in fields} | search
+        result = search_filled(self.memory, query, **given)
+        return [_as_document(hit, result) for hit in result]
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun | None = None,
+        **search: Any,
+    ) -> list[Document]:
+        documents: list[Document] = await run_in_executor(
+            None, self._get_relevant_documents, query, **search
+        )
+        return documents
+
+
+class TemporalDominance(BaseDocumentCompressor, BaseDocumentTransformer):
+    """Takes out of retrieved documents those that a newer one contradicts.
+
+    A document compressor and transformer; `around(retriever)` makes a retriever of the two. With
+    `mode="annotate"` nothing goes: contradicted documents come back as copies that name the newer
+    one under `shadowed_by` in their metadata.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    oracle: Any = None
+    time_key: Key | None = None
+    tz: tzinfo = UTC
+    options: Sequence[str] = ()
+    mode: Literal["drop", "annotate"] = "drop"
+    require_qualified: bool = True
+
+    def __init__(self, *, oracle: ConflictOracle | None = None, **fields: Any) -> None:
+        super().__init__(oracle=oracle, **fields)
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> Sequence[Document]:
+        """Returns the documents that still hold, in their order."""
+        resolution = resolve(
+            documents,
+            query=query,
+            oracle=self.oracle,
+            options=self.options,
+            time_key=self.time_key,
+            tz=self.tz,
+            require_qualified=self.require_qualified,
+        )
+        if self.mode == "drop":
+            return list(resolution.kept)
+        witnesses = {id(shadow.document): shadow.witness for shadow in resolution.shadows}
+        return [_annotated(document, witnesses.get(id(document))) for document in documents]
+
+    def transform_documents(
+        self, documents: Sequence[Document], *, query: str = "", **kwargs: Any
+    ) -> Sequence[Document]:
+        """Returns the documents that still hold; without a query they are judged by themselves."""
+        return self.compress_documents(documents, query)
+
+    def around(self, retriever: BaseRetriever) -> BaseRetriever:
+        """Returns a retriever that asks `retriever` and leaves out what no longer holds."""
+        return _Resolved(retriever=retriever, dominance=self)
+
+
+class _Resolved(BaseRetriever):
+    """Another retriever's documents, resolved."""
+
+    retriever: BaseRetriever
+    dominance: TemporalDominance
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any
+    ) -> list[Document]:
+        config = {"callbacks": run_manager.get_child()}
+        documents = self.retriever.invoke(query, config, **kwargs)
+        return list(self.dominance.compress_documents(documents, query))
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **kwargs: Any
+    ) -> list[Document]:
+        config = {"callbacks": run_manager.get_child()}
+        documents = await self.retriever.ainvoke(query, config, **kwargs)
+        return list(await self.dominance.acompress_documents(documents, query))
+
+
+class GCMemEmbeddings(Embeddings):
+    """The shipped sentence encoder, or any gcmem encoder, as LangChain embeddings."""
+
+    def __init__(self, encoder: Encoder | None = None) -> None:
+        self.encoder = encoder or default_encoder()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Returns one unit vector a text."""
+        vectors: list[list[float]] = self.encoder.encode(texts).tolist()
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        """Returns the unit vector of a question."""
+        return self.embed_documents([text])[0]
+
+
+class _AddInput(BaseModel):
+    text: str = Field(description="One fact in one plain sentence that names whom it is about.")
+    at: str | None = Field(
+        default=None,
+        description="When it became true, as ISO 8601 with offset; left out, it is now.",
+    )
+
+
+class _SearchInput(BaseModel):
+    query: str = Field(description="The question, in plain words.")
+    as_of: str | None = Field(
+        default=None,
+        description="Ask what was true at this time, as ISO 8601 with offset; left out, it is now.",
+    )
+
+
+class _MemoryTool(BaseTool):
+    """What both tools share: whose memory it is, which the model can't choose."""
+
+    memory: Memory
+    user_id: str | None = None
+    agent_id: str | None = None
+    run_id: str | None = None
+    handle_tool_error: Any = True
+
+    def _scope(self) -> dict[str, Any]:
+        return {"user_id": self.user_id, "agent_id": self.agent_id, "run_id": self.run_id}
+
+
+class AddMemory(_MemoryTool):
+    """A tool with which a model remembers a fact; what it contradicts need not be deleted."""
+
+    name: str = "add_memory"
+    description: str = (
+        "Remember a fact for later conversations. When a fact has changed, just add the new one: "
+        "the old one stops being returned by itself."
+    )
+    args_schema: Any = _AddInput
+
+    def _run(self, text: str, at: str | None = None, **_: Any) -> str:
+        try:
+            self.memory.add(text, at=None if at is None else parse_time(at), **self._scope())
+        except InvalidInputError as error:
+            raise ToolException(str(error)) from error
+        return "Remembered."
+
+
+class SearchMemory(_MemoryTool):
+    """A tool with which a model recalls what is still true; the artifact is the `SearchResult`."""
+
+    name: str = "search_memory"
+    description: str = (
+        "Recall what is known that bears on a question. Only facts that are still true come back."
+    )
+    args_schema: Any = _SearchInput
+    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
+    k: int = 10
+
+    def _run(self, query: str, as_of: str | None = None, **_: Any) -> tuple[str, SearchResult]:
+        try:
+            moment = None if as_of is None else parse_time(as_of)
+            found = search_filled(self.memory, query, k=self.k, as_of=moment, **self._scope())
+        except InvalidInputError as error:
+            raise ToolException(str(error)) from error
+        return as_lines(found) or "Nothing is known about this.", found
+
+
+def memory_tools(
+    memory: Memory,
+    *,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    k: int = 10,
+) -> list[BaseTool]:
+    """Returns the tools with which an agent adds to a memory and searches it, in one scope."""
+    scope = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+    return [AddMemory(memory=memory, **scope), SearchMemory(memory=memory, k=k, **scope)]
+
+
+def as_lines(found: SearchResult) -> str:
+    """Returns what was found for a model to read: one dated line a chunk."""
+    return "\n".join(f"- {_day(hit)}{hit.chunk.text}" for hit in found)
+
+
+def _day(hit: Candidate) -> str:
+    return f"[{hit.chunk.at:%Y-%m-%d}] " if hit.chunk.at else ""
+
+
+def _as_document(hit: Candidate, result: SearchResult) -> Document:
+    chunk = hit.chunk
+    known = {
+        "at": chunk.at and chunk.at.isoformat(),
+        "recorded_at": chunk.recorded_at and chunk.recorded_at.isoformat(),
+        "speaker": chunk.speaker,
+        "session": chunk.session,
+        "user_id": chunk.scope.user_id,
+        "agent_id": chunk.scope.agent_id,
+        "run_id": chunk.scope.run_id,
+    }
+    metadata = {**chunk.metadata, **{k: v for k, v in known.items() if v is not None}}
+    metadata["relevance"] = hit.relevance
+    document = Document(id=chunk.id, page_content=chunk.text, metadata=metadata)
+    shadow = result.shadow_of(chunk.id)
+    if shadow is None:
+        return document
+    witness = shadow.witness.chunk
+    return _annotated(document, Document(id=witness.id, page_content=witness.text))
+
+
+def _annotated(document: Document, witness: Document | None) -> Document:
+    if witness is None:
+        return document
+    proof = {"id": witness.id, "text": witness.page_content}
+    copy: Document = document.model_copy(
+        update={"metadata": {**document.metadata, SHADOWED_BY: proof}}
+    )
+    return copy

@@ -1,0 +1,212 @@
+"""LlamaIndex: a node postprocessor, a retriever and a memory block (`gcmem[llamaindex]`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Literal, Unpack
+
+from gcmem.dominance import temporal_dominance
+from gcmem.errors import MissingExtraError
+from gcmem.ingest import parse_time
+from gcmem.ingest.turns import TIME_KEYS, first
+from gcmem.integrations.conversion import (
+    SHADOWED_BY,
+    ScopeOptions,
+    SearchOptions,
+    as_line,
+    metadata_of,
+    proof,
+    resolve_sources,
+)
+from gcmem.memory import Memory
+from gcmem.protocols import ConflictOracle
+from gcmem.qualify import may_remove
+from gcmem.types import Candidate, CandidateSet, Chunk, Scope, SearchResult, Turn
+
+try:
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.base.llms.types import ChatMessage
+    from llama_index.core.bridge.pydantic import Field
+    from llama_index.core.callbacks import CallbackManager
+    from llama_index.core.memory.memory import BaseMemoryBlock
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
+except ModuleNotFoundError:
+    raise MissingExtraError("llamaindex", package="llama-index-core") from None
+
+BOOKKEEPING = ["recorded_at", "session", "user_id", "agent_id", "run_id"]
+"""Metadata that a node carries and that neither a prompt nor an embedding should."""
+
+
+class TemporalDominance(BaseNodePostprocessor):
+    """Takes out of retrieved nodes those that a newer one contradicts.
+
+    A node's time is looked up in its metadata, under `time_key` or the usual names. With
+    `mode="annotate"` nothing goes: contradicted nodes come back as copies that name the newer one
+    under `shadowed_by` in their metadata.
+    """
+
+    oracle: Any = Field(default=None, exclude=True)
+    time_key: str | None = None
+    options: tuple[str, ...] = ()
+    mode: Literal["drop", "annotate"] = "drop"
+    require_qualified: bool = True
+
+    def __init__(self, *, oracle: ConflictOracle | None = None, **fields: Any) -> None:
+        super().__init__(oracle=oracle, **fields)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Returns the name under which LlamaIndex serialises it."""
+        return "TemporalDominance"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        resolved = resolve_sources(
+            nodes,
+            read=lambda hit: (hit.node.get_content(MetadataMode.NONE), hit.node.metadata),
+            query=query_bundle.query_str if query_bundle else "",
+            oracle=self.oracle,
+            options=self.options,
+            time_key=self.time_key,
+            require_qualified=self.require_qualified,
+        )
+        if self.mode == "drop":
+            return list(resolved.kept)
+        return [_annotated(hit, resolved.witness_of(hit)) for hit in nodes]
+
+
+class GCMemRetriever(BaseRetriever):
+    """Retrieves from a `Memory` what is still true, at most k nodes."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        k: int = 10,
+        callback_manager: CallbackManager | None = None,
+        **search: Unpack[SearchOptions],
+    ) -> None:
+        super().__init__(callback_manager=callback_manager)
+        self._memory = memory
+        self._k = k
+        self._search = search
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return _as_nodes(self._memory.search(query_bundle.query_str, k=self._k, **self._search))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await asyncio.to_thread(self._retrieve, query_bundle)
+
+
+class GCMemBlock(BaseMemoryBlock[str]):
+    """Long-term memory for a LlamaIndex `Memory`: keeps what leaves the chat, tells what holds.
+
+    The latest user message is the question. The `recent` messages before it, which the block was
+    not given yet, contradict what it remembers as well, where `recent` is not 0. A message
+    happened at the time in its `additional_kwargs` ("at", "timestamp", …), otherwise when it was
+    handed over. Only `roles` are kept: what an assistant says was read from memory before.
+    """
+
+    name: str = "known_facts"
+    memory: Memory
+    k: int = 10
+    user_id: str | None = None
+    agent_id: str | None = None
+    run_id: str | None = None
+    filters: Mapping[str, Any] | None = None
+    roles: tuple[str, ...] = ("user",)
+    recent: int = 10
+    require_qualified: bool = True
+
+    async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
+        return await asyncio.to_thread(self._recall, self._spoken(messages or []))
+
+    async def _aput(self, messages: list[ChatMessage]) -> None:
+        turns = [_as_turn(message) for message in self._spoken(messages)]
+        if turns:
+            await self.memory.aadd(turns, **self._scope())
+
+    def _spoken(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+        return [m for m in messages if m.role.value in self.roles and (m.content or "").strip()]
+
+    def _scope(self) -> ScopeOptions:
+        return {"user_id": self.user_id, "agent_id": self.agent_id, "run_id": self.run_id}
+
+    def _recall(self, spoken: Sequence[ChatMessage]) -> str:
+        asked = [message for message in spoken if message.role.value == "user"]
+        if not asked:
+            return ""
+        question = asked[-1]
+        found = self.memory.search(
+            question.content, k=self.k, filters=self.filters, **self._scope()
+        )
+        before = [message for message in spoken if message is not question]
+        live = self._still_true(found, before[-self.recent :] if self.recent else [])
+        return "\n".join(as_line(hit) for hit in found if hit.chunk.id in live)
+
+    def _still_true(self, found: SearchResult, chat: Sequence[ChatMessage]) -> set[str]:
+        """Returns the ids of what was found that no message of the running chat contradicts."""
+        oracle = self.memory.oracle
+        if not chat or (self.require_qualified and not may_remove(oracle)):
+            return {hit.chunk.id for hit in found}
+        scope = Scope(**self._scope())
+        now = datetime.now(UTC)
+        said = {turn: _as_candidate(turn, scope=scope, now=now) for turn in map(_as_turn, chat)}
+        candidates = CandidateSet(query=found.query, items=(*found, *said.values()))
+        resolution = temporal_dominance(candidates, oracle.judge(candidates))
+        return {hit.chunk.id for hit in resolution.kept}
+
+
+def _as_turn(message: ChatMessage) -> Turn:
+    extra = message.additional_kwargs
+    when = first(extra, TIME_KEYS)
+    return Turn(
+        text=message.content,
+        at=None if when is None else parse_time(when),
+        speaker=message.role.value,
+        session=extra.get("session_id"),
+    )
+
+
+def _as_candidate(turn: Turn, *, scope: Scope, now: datetime) -> Candidate:
+    # The id is made of the content, since the memory's oracle remembers its verdicts by id.
+    content = repr((turn.text, turn.speaker, turn.at, scope))
+    chunk = Chunk(
+        id=f"chat-{sha256(content.encode()).hexdigest()}",
+        text=turn.text,
+        at=turn.at or now,
+        scope=scope,
+        speaker=turn.speaker,
+    )
+    return Candidate(chunk=chunk, relevance=0.0, origin="stm")
+
+
+def _as_nodes(result: SearchResult) -> list[NodeWithScore]:
+    return [
+        NodeWithScore(
+            node=TextNode(
+                id_=hit.chunk.id,
+                text=hit.chunk.text,
+                metadata=metadata_of(hit, result),
+                excluded_llm_metadata_keys=list(BOOKKEEPING),
+                excluded_embed_metadata_keys=list(BOOKKEEPING),
+            ),
+            score=hit.relevance,
+        )
+        for hit in result
+    ]
+
+
+def _annotated(hit: NodeWithScore, witness: NodeWithScore | None) -> NodeWithScore:
+    if witness is None:
+        return hit
+    newer = witness.node
+    reason = proof(id=newer.node_id, text=newer.get_content(MetadataMode.NONE))
+    # A copy: indexes hand out their own nodes, and the next question may be another.
+    node = hit.node.model_copy(update={"metadata": {**hit.node.metadata, SHADOWED_BY: reason}})
+    return NodeWithScore(node=node, score=hit.score)

@@ -1,0 +1,87 @@
+"""What a server takes from one caller: sizes, times, rates."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gcmem.errors import InvalidInputError, RateLimitedError
+
+MAX_BUCKETS = 10_000
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The limits of a server; what one request may hold besides is in the API's schema."""
+
+    body_bytes: int = 1_048_576
+    """A longer body is refused while it is read, whatever its Content-Length said."""
+    body_timeout_s: float = 10.0
+    """A body that takes longer to arrive is refused."""
+    depth: int = 32
+    """How deep the JSON of a body may be nested."""
+    rate_per_s: float = 100.0
+    """Requests a second that one key may make over time; 0 for any number."""
+    burst: int = 200
+    """Requests that one key may make at once."""
+    threads: int = 4
+    """Requests that are worked on at once."""
+    waiting: int = 64
+    """Requests that may wait for a thread; more are turned away."""
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("body_bytes", 1),
+            ("body_timeout_s", 0),
+            ("depth", 4),
+            ("rate_per_s", 0),
+            ("burst", 1),
+            ("threads", 1),
+            ("waiting", 0),
+        ):
+            if getattr(self, name) < least:
+                raise InvalidInputError(f"{name}={getattr(self, name)}: at least {least}")
+
+
+class TokenBuckets:
+    """One bucket a caller: it holds `burst` requests and fills again at `rate_per_s`."""
+
+    def __init__(self, limits: Limits, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = limits.rate_per_s
+        self._burst = float(limits.burst)
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def take(self, caller: str) -> None:
+        """Takes one request from the caller's bucket; raises when it is empty."""
+        if self._rate == 0:
+            return
+        now = self._clock()
+        left, since = self._buckets.get(caller, (self._burst, now))
+        left = min(self._burst, left + (now - since) * self._rate)
+        if left < 1:
+            self._buckets[caller] = (left, now)
+            raise RateLimitedError(retry_after_s=(1 - left) / self._rate)
+        if len(self._buckets) >= MAX_BUCKETS and caller not in self._buckets:
+            self._buckets.clear()  # callers are keys, so this many means a great many keys
+        self._buckets[caller] = (left - 1, now)
+
+
+def is_too_deep(body: bytes, *, depth: int) -> bool:
+    """Tells whether JSON is nested deeper than `depth`, or its brackets don't match.
+
+    Strings are cut out and innermost pairs of brackets removed, level by level: parsing first
+    would be what the limit is there to prevent, and a loop over bytes would be slow.
+    """
+    if body.count(b"[") + body.count(b"{") <= depth:
+        return False
+    brackets = STRING.sub(b"", body).translate(None, delete=NO_BRACKETS)
+    for _ in range(depth):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if not brackets:
+            return False
+    return True

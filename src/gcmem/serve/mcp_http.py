@@ -1,0 +1,98 @@
+"""MCP over streamable HTTP: for this machine alone, or behind a token."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Sequence
+
+import uvicorn
+from mcp.server import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gcmem.errors import InvalidInputError
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+LEAST_TOKEN_CHARS = 16
+
+
+def make_http_app(
+    server: MCPServer, *, host: str, token: str | None = None, allowed_hosts: Sequence[str] = ()
+) -> ASGIApp:
+    """Returns the application, at /mcp; without a token, only a loopback host is accepted.
+
+    A request must name one of `allowed_hosts`, `host` or this machine in its Host header, and
+    come from no other web page: a page whose name is made to point here gets nothing.
+    """
+    if token is not None and len(token) < LEAST_TOKEN_CHARS:
+        raise InvalidInputError(f"the token is too short: use {LEAST_TOKEN_CHARS} characters")
+    if not is_loopback(host) and token is None:
+        raise InvalidInputError(
+            f"{host} can be reached from other machines, so a token is needed: "
+            "set one in the environment and name it, --token-env GCMEM_MCP_TOKEN"
+        )
+    names = [*LOOPBACK, *allowed_hosts]
+    if _is_every_address(host):
+        if not allowed_hosts:
+            raise InvalidInputError(
+                f"{host} is every address; say by which name clients reach this machine: "
+                "--allow-host memory.example.org"
+            )
+    else:
+        names.append(f"[{host}]" if ":" in host else host)
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
+        allowed_origins=[
+            form
+            for name in names
+            for scheme in ("http", "https")
+            for form in (f"{scheme}://{name}", f"{scheme}://{name}:*")
+        ],
+    )
+    app: ASGIApp = server.streamable_http_app(host=host, transport_security=security)
+    return app if token is None else BearerToken(app, token)
+
+
+def serve_http(app: ASGIApp, *, host: str, port: int) -> None:
+    """Serves until it is interrupted or terminated."""
+    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False)
+
+
+def is_loopback(host: str) -> bool:
+    """Tells whether a host to listen on can be reached from this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_every_address(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return not host
+
+
+class BearerToken:
+    """Lets through only requests that carry the token."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers 401 to anybody else."""
+        if scope["type"] != "lifespan":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(given, self._expected):
+                refusal = JSONResponse(
+                    {"error": "invalid_token", "error_description": "send the bearer token"},
+                    status_code=401,
+                    headers={"WWW-Authenticate": 'Bearer error="invalid_token"'},
+                )
+                await refusal(scope, receive, send)
+                return
+        await self._app(scope, receive, send)

@@ -1,0 +1,161 @@
+"""/v1/memories and /v1/history: what is stored."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from gcmem.ingest import Message
+from gcmem.serve import schemas, telemetry
+from gcmem.serve.access import Caller
+from gcmem.serve.problems import responses
+from gcmem.serve.rendering import chunk_json
+from gcmem.serve.service import Service, caller_of
+from gcmem.serve.timeline import Page, page_of
+from gcmem.types import TRUSTED, UNTRUSTED, ChunkFilter, Scope
+
+READ = responses(401, 403, 422, 429, 500, 503)
+WRITE = responses(400, 401, 403, 408, 413, 415, 422, 429, 500, 503)
+ITEM = responses(401, 403, 404, 422, 429, 500, 503)
+
+Asking = Annotated[Caller, Depends(caller_of)]
+MemoryId = Annotated[str, Path(max_length=100, description="The id of a memory.")]
+
+
+def memory_routes(service: Service) -> APIRouter:
+    """Returns the routes over stored memories."""
+    router = APIRouter(prefix="/v1", tags=["memories"])
+    memory, spans = service.memory, service.spans
+
+    @router.post(
+        "/memories",
+        status_code=201,
+        response_model=schemas.Memories,
+        responses=WRITE,
+        operation_id="add_memories",
+    )
+    async def add(body: schemas.AddRequest, request: Request, caller: Asking) -> Response:
+        """Remember messages; when the reply comes, they are on disk, all of them or none."""
+        caller.check_may_write()
+        scope = caller.narrow(body.asked_scope())
+        with spans.open(
+            "upsert_memory",
+            headers=request.headers,
+            agent_id=scope.agent_id,
+            session=body.session or scope.run_id,
+        ) as outcome:
+            chunks = await service.run(
+                partial(
+                    memory.add,
+                    messages_of(body),
+                    **fields(scope),
+                    at=body.at,
+                    session=body.session,
+                    metadata=body.metadata,
+                    trust=UNTRUSTED if caller.untrusted else TRUSTED,
+                )
+            )
+            outcome[telemetry.CHUNKS] = len(chunks)
+        service.metrics.added.inc(len(chunks))
+        return JSONResponse({"memories": [chunk_json(chunk) for chunk in chunks]}, 201)
+
+    @router.get(
+        "/memories", response_model=schemas.MemoryPage, responses=READ, operation_id="list_memories"
+    )
+    async def list_all(query: Annotated[schemas.ListQuery, Query()], caller: Asking) -> Response:
+        """List memories in the order in which they were recorded."""
+        scope = caller.narrow(query.asked_scope())
+        chunks = await service.run(
+            partial(
+                memory.get_all,
+                **fields(scope),
+                after_seq=query.after_seq,
+                limit=query.limit + 1,
+            )
+        )
+        shown = chunks[: query.limit]
+        more = shown[-1].seq if len(chunks) > query.limit else None
+        return JSONResponse(
+            {"memories": [chunk_json(chunk) for chunk in shown], "next_after_seq": more}
+        )
+
+    @router.get(
+        "/memories/{memory_id}",
+        response_model=schemas.ChunkOut,
+        responses=ITEM,
+        operation_id="get_memory",
+    )
+    async def get(
+        memory_id: MemoryId, query: Annotated[schemas.ItemQuery, Query()], caller: Asking
+    ) -> Response:
+        """Return one memory."""
+        scope = caller.narrow(query.asked_scope())
+        return JSONResponse(
+            chunk_json(await service.run(partial(memory.get, memory_id, **fields(scope))))
+        )
+
+    @router.delete(
+        "/memories/{memory_id}", status_code=204, responses=ITEM, operation_id="delete_memory"
+    )
+    async def delete(
+        memory_id: MemoryId,
+        query: Annotated[schemas.ItemQuery, Query()],
+        request: Request,
+        caller: Asking,
+    ) -> Response:
+        """Erase one memory for good."""
+        caller.check_may_write()
+        scope = caller.narrow(query.asked_scope())
+        with spans.open("delete_memory", headers=request.headers, record_id=memory_id):
+            await service.run(partial(memory.delete, memory_id, **fields(scope)))
+        return Response(status_code=204)
+
+    @router.get(
+        "/history", response_model=schemas.Timeline, responses=READ, operation_id="list_history"
+    )
+    async def history(query: Annotated[schemas.HistoryQuery, Query()], caller: Asking) -> Response:
+        """Show the timeline by event time; what is known to be contradicted names its witness."""
+        where = ChunkFilter(
+            scope=caller.narrow(query.asked_scope()), as_of=query.as_of, known_at=query.known_at
+        )
+        page = await service.run(
+            partial(
+                page_of,
+                memory,
+                where,
+                newest_first=query.newest_first,
+                limit=query.limit,
+                before=query.before,
+            )
+        )
+        return JSONResponse(_timeline_json(page))
+
+    return router
+
+
+def fields(scope: Scope) -> dict[str, Any]:
+    """Returns a scope as Memory's arguments."""
+    return {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
+
+
+def messages_of(body: schemas.AddRequest) -> Message | list[Message]:
+    """Returns the messages in a shape that Memory.add takes."""
+    if isinstance(body.messages, str):
+        return body.messages
+    return [
+        message if isinstance(message, str) else message.model_dump(exclude_none=True)
+        for message in body.messages
+    ]
+
+
+def _timeline_json(page: Page) -> dict[str, Any]:
+    memories = []
+    for chunk in page.chunks:
+        witness = page.witnesses.get(chunk.id)
+        by = witness and {"witness": witness.id, "score": witness.score, "oracle": witness.oracle}
+        memories.append({**chunk_json(chunk), "shadowed_by": by})
+    return {"memories": memories, "next": page.next}

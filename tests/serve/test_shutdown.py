@@ -1,0 +1,63 @@
+"""A server that is told to stop finishes what it accepted."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import threading
+import time
+from pathlib import Path
+
+from gcmem.store import SQLiteLog
+from gcmem.types import ChunkFilter
+from tests.serve.conftest import Running, start
+
+WRITERS = 6
+LOAD_S = 1.5
+
+
+def test_a_stop_under_load_loses_no_acknowledged_write(tmp_path: Path) -> None:
+    server = start(tmp_path, "--rate", "0")
+    acknowledged: list[str] = []
+    stopped = threading.Event()
+    threads = [
+        threading.Thread(target=write, args=(server, n, acknowledged, stopped))
+        for n in range(WRITERS)
+    ]
+    for thread in threads:
+        thread.start()
+    time.sleep(LOAD_S)
+    server.process.send_signal(signal.SIGTERM)
+    status = server.process.wait(30)
+    stopped.set()
+    for thread in threads:
+        thread.join()
+    assert status == 0
+    log = SQLiteLog(server.store)
+    stored = [chunk.id for chunk in log.scan(ChunkFilter())]
+    log.close()
+    assert len(acknowledged) > WRITERS
+    assert set(acknowledged) <= set(stored)
+    # Whatever was stored beyond that was accepted, and its reply lost with the connection.
+    assert len(stored) - len(acknowledged) <= WRITERS
+    events = [json.loads(line)["event"] for line in server.log.read_text().splitlines()]
+    assert events[0] == "listening"
+    assert events[-1] == "stopped"
+
+
+def write(server: Running, number: int, acknowledged: list[str], stopped: threading.Event) -> None:
+    connection = server.connect()
+    count = 0
+    while not stopped.is_set():
+        count += 1
+        body = json.dumps({"messages": f"writer {number} saw {count}", "user_id": str(number)})
+        try:
+            connection.request("POST", "/v1/memories", body, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            reply = json.loads(response.read())
+        except (OSError, http.client.HTTPException, ValueError):
+            break
+        if response.status == 201:
+            acknowledged.extend(memory["id"] for memory in reply["memories"])
+    connection.close()

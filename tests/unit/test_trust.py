@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gcmem import Memory, Settings
+from gcmem.conflict import PairwiseOracle
+from gcmem.errors import InvalidInputError
+from gcmem.testing import HashEncoder, RuleOracle
+from gcmem.types import TRUSTED, UNTRUSTED
+from tests.conftest import NOW, day, same_slot
+
+
+@pytest.fixture
+def wary(tmp_path: Path) -> Iterator[Memory]:
+    """A memory that respects trust."""
+    with Memory(
+        tmp_path / "wary.db",
+        encoder=HashEncoder(),
+        oracle=RuleOracle(same_slot),
+        settings=Settings(respect_trust=True),
+        require_qualified=False,
+        clock=lambda: NOW,
+    ) as memory:
+        yield memory
+
+
+def texts(memory: Memory) -> list[str]:
+    return sorted(item.chunk.text for item in memory.search("diet").kept)
+
+
+def test_chunks_are_trusted_unless_said_otherwise(memory: Memory) -> None:
+    (plain,) = memory.add("diet=meat")
+    (doubtful,) = memory.add("diet=tofu", trust=UNTRUSTED)
+    assert (plain.trust, doubtful.trust) == (TRUSTED, UNTRUSTED) == (1, 0)
+    assert memory.get(doubtful.id) == doubtful
+
+
+def test_an_untrusted_source_does_not_erase_what_a_trusted_one_said(wary: Memory) -> None:
+    (said,) = wary.add("diet=tofu", at=day(1))
+    (lie,) = wary.add("diet=meat", at=day(2), trust=UNTRUSTED)
+    result = wary.search("diet")
+    assert texts(wary) == ["diet=meat", "diet=tofu"]
+    assert result.shadows == ()
+    assert [(c.older, c.newer) for c in result.outranked] == [(said.id, lie.id)]
+    assert wary.ask("diet").resolution.outranked == result.outranked
+
+
+def test_a_trusted_source_still_replaces_what_it_said_and_what_others_said(wary: Memory) -> None:
+    wary.add("diet=tofu", at=day(1))
+    wary.add("diet=meat", at=day(2), trust=UNTRUSTED)
+    wary.add("diet=fish", at=day(3))
+    assert texts(wary) == ["diet=fish"]
+
+
+def test_an_untrusted_source_replaces_what_an_untrusted_one_said(wary: Memory) -> None:
+    wary.add("diet=tofu", at=day(1), trust=UNTRUSTED)
+    wary.add("diet=meat", at=day(2), trust=UNTRUSTED)
+    assert texts(wary) == ["diet=meat"]
+
+
+def test_unless_asked_the_newest_wins_whoever_says_it(memory: Memory) -> None:
+    memory.add("diet=tofu", at=day(1))
+    memory.add("diet=meat", at=day(2), trust=UNTRUSTED)
+    assert texts(memory) == ["diet=meat"]
+    assert memory.search("diet").outranked == ()
+
+
+def test_metadata_does_not_lend_trust(wary: Memory) -> None:
+    wary.add("diet=tofu", at=day(1))
+    (lie,) = wary.add(
+        {"content": "diet=meat", "trust": 9, "metadata": {"trust": 9}},
+        at=day(2),
+        trust=UNTRUSTED,
+        metadata={"trust": 9},
+    )
+    assert lie.trust == UNTRUSTED
+    assert texts(wary) == ["diet=meat", "diet=tofu"]
+
+
+def test_a_flood_of_untrusted_chunks_does_not_hide_a_trusted_update(tmp_path: Path) -> None:
+    """The oracle stops at the first witness, and the first ones are all untrusted."""
+
+    class Slots:
+        id = "slots@1"
+
+        def score(self, question: str, pairs: list[tuple[str, str]]) -> list[float]:
+            return [float(a.split("=")[1][0] != b.split("=")[1][0]) for a, b in pairs]
+
+    with Memory(
+        tmp_path / "m.db",
+        encoder=HashEncoder(),
+        oracle=PairwiseOracle(Slots()),  # type: ignore[arg-type]
+        settings=Settings(respect_trust=True),
+        require_qualified=False,
+        clock=lambda: NOW,
+    ) as memory:
+        memory.add("diet=tofu", at=day(1))
+        memory.add("diet=meat", at=day(2))
+        for number in range(12):
+            memory.add(f"diet=fish {number}", at=day(3 + number), trust=UNTRUSTED)
+        kept = texts(memory)
+        assert "diet=tofu" not in kept
+        assert "diet=meat" in kept
+
+
+def test_links_respect_trust(wary: Memory) -> None:
+    (said,) = wary.add("diet=tofu", at=day(1))
+    wary.add("diet=meat", at=day(2), trust=UNTRUSTED)
+    wary.link()
+    assert wary.store.verdicts is not None
+    assert wary.store.verdicts.witnesses(wary.oracle.id, [said.id]) == {}
+    (update,) = wary.add("diet=fish", at=day(3))
+    wary.link()
+    assert wary.store.verdicts.witnesses(wary.oracle.id, [said.id]) == {said.id: [update.id]}
+
+
+@pytest.mark.parametrize("level", [-1, 101, True, 0.5, "1", None])
+def test_a_level_is_a_small_whole_number(memory: Memory, level: object) -> None:
+    with pytest.raises(InvalidInputError, match="whole number from 0"):
+        memory.add("diet=meat", trust=level)  # type: ignore[arg-type]
+
+
+def test_a_store_from_before_trust_is_trusted(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    parts = {"encoder": HashEncoder(), "oracle": RuleOracle(same_slot), "require_qualified": False}
+    with Memory(path, clock=lambda: NOW, **parts) as memory:  # type: ignore[arg-type]
+        (before,) = memory.add("diet=meat", at=day(1))
+    connection = sqlite3.connect(path)
+    connection.execute("ALTER TABLE chunks DROP COLUMN trust")
+    connection.execute("PRAGMA user_version = 3")
+    connection.close()
+    with Memory(path, clock=lambda: NOW, **parts) as memory:  # type: ignore[arg-type]
+        assert memory.get(before.id) == before
+        assert before.trust == TRUSTED
