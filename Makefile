@@ -11,6 +11,8 @@ FRAMEWORKS := tests/integrations/frameworks.txt
 FRAMEWORK_VENV := .venv-integrations
 FRAMEWORK_TESTS ?= tests/integrations
 ASYNC_TESTS := -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function
+# Frameworks that run an agent synchronously leave their event loop to the collector.
+ASYNC_TESTS += -W "ignore:unclosed event loop:ResourceWarning"
 FRAMEWORK_EXTRAS = $(shell awk '/^[^\#]/ {print $$2}' $(FRAMEWORKS) | paste -sd, -)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 

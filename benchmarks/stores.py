@@ -245,7 +245,7 @@ def fill(store: Store, size: int) -> float:
     return size / sum(timed(lambda: append(store, *batch)) for batch in batches) * 1000
 
 
-def singles(store: Store) -> dict[str, float]:
+def singles(store: Store) -> dict[str, Any]:
     """Durable adds of one chunk each, a second: by one client, and by eight at once."""
     alone = repeated(lambda: append(store, *make_batch(0, count=1)))
     return {
@@ -365,7 +365,8 @@ def disk_mb(server: PostgresServer) -> float:
 
 def memory_mb(server: PostgresServer) -> float:
     """The server's processes together; pages that they share are divided between them."""
-    return sum(process.memory_full_info().pss for process in family(server)) / 1e6
+    shares: list[int] = [process.memory_full_info().pss for process in family(server)]
+    return sum(shares) / 1e6
 
 
 def family(server: PostgresServer) -> list[psutil.Process]:

@@ -70,5 +70,5 @@ def tell() -> tuple[list[str], list[str]]:
 
 if __name__ == "__main__":
     plain, current = tell()
-    print("SQLiteSession:", *plain, sep="\n  ")
-    print("GCMemSession:", *current, sep="\n  ")
+    print("plain, SQLiteSession:", *plain, sep="\n  ")
+    print("gcmem, GCMemSession:", *current, sep="\n  ")

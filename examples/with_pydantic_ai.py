@@ -74,6 +74,6 @@ def search_by_tool() -> list[str]:
 
 if __name__ == "__main__":
     plain, current = tell()
-    print("Plain history:", *plain, sep="\n  ")
-    print("Without superseded turns:", *current, sep="\n  ")
+    print("plain history:", *plain, sep="\n  ")
+    print("gcmem, without superseded turns:", *current, sep="\n  ")
     print("search_memory:", *search_by_tool(), sep="\n  ")

@@ -105,7 +105,7 @@ SCOPES = st.builds(
 WIDER = SCOPES | st.builds(Scope, user_id=st.sampled_from(["ana", None]))
 SCALARS = st.sampled_from([1, True, "1", None, 2.5])
 METADATA = st.dictionaries(st.sampled_from(["kind", "n"]), SCALARS | st.lists(SCALARS, max_size=2))
-FILTERS = st.just({}) | st.dictionaries(
+FILTERS: st.SearchStrategy[dict[str, Any]] = st.just({}) | st.dictionaries(
     st.sampled_from(["kind", "n"]), SCALARS | st.lists(SCALARS, min_size=1, max_size=2), max_size=1
 )
 MOMENTS = st.none() | DAYS.map(day)

@@ -217,7 +217,7 @@ def test_the_example_shows_a_plain_history_with_the_stale_fact_and_ours_without(
         text=True,
         check=True,
     )
-    plain, ours = done.stdout.split("Without superseded turns:")
+    plain, ours = done.stdout.split("gcmem, without superseded turns:")
     assert "I live in Lyon now." in ours.split("search_memory:")[1]
     assert "I live in Porto." in plain
     assert "I live in Porto." not in ours
