@@ -90,12 +90,7 @@ class LocalClassifier:
         if unlikely < screen["below"]:
             return unlikely
         (look,) = self._model.run(row, ["pair"])
-        # Two models err differently, and the small one's opinion is already there.
-        return _probability(
-            self._settings["scale"] * float(look)
-            + self._settings["screen_scale"] * float(glance)
-            + self._settings["bias"]
-        )
+        return _probability(self._settings["scale"] * float(look) + self._settings["bias"])
 
     def _stance(self, row: list[int], *, count: int) -> tuple[float, ...]:
         none, every = self._model.run(row, ["none", "option"])
