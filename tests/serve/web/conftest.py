@@ -32,9 +32,12 @@ def find_chromium() -> str | None:
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests; .ci/run installs it where it can."""
+    """One browser for these tests; .ci/run installs it where it can.
+
+    It is closed before other packages run: an event loop of its own goes on as long as it does.
+    """
     found = find_chromium()
     if found is None:
         pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)")

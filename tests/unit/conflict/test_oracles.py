@@ -138,12 +138,11 @@ def test_a_pair_that_the_small_model_rules_out_is_not_read_by_the_large_one(
     assert clear < classifier.threshold < open_
 
 
-def test_what_answers_a_question_scores_above_another_slot() -> None:
+def test_what_answers_a_question_scores_above_another_slot_or_person() -> None:
     right, slot, person = default_classifier().answers(
-        "Which port does the staging API use?",
-        ["Staging listens on 9090.", "The staging API runs on Debian.", "Ana uses the bus."],
+        "Where do I live?", ["I live in Porto.", "I work in Porto.", "My brother lives in Braga."]
     )
-    assert right > max(slot, person)
+    assert right > 0.5 > max(slot, person)
 
 
 def test_gold_answers_from_labels_in_either_order() -> None:
