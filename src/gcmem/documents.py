@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
@@ -13,7 +16,7 @@ from gcmem.errors import InvalidInputError
 from gcmem.fields import Key, as_chunk
 from gcmem.protocols import ConflictOracle
 from gcmem.qualify import may_remove
-from gcmem.types import Candidate, CandidateSet, Conflict
+from gcmem.types import Candidate, CandidateSet, Chunk, Conflict
 
 Document = TypeVar("Document")
 
@@ -61,31 +64,54 @@ def resolve(
     if isinstance(documents, (str, bytes)):
         raise InvalidInputError("documents is a list of documents, not one string")
     documents = list(documents)
+    chunks = [
+        as_chunk(document, number=number, text_key=text_key, time_key=time_key, tz=tz)
+        for number, document in enumerate(documents)
+    ]
+    ids = _ids_by_content(chunks)
+    place = {chunk_id: number for number, chunk_id in enumerate(ids)}
     items = tuple(
-        Candidate(
-            chunk=as_chunk(document, number=n, text_key=text_key, time_key=time_key, tz=tz),
-            relevance=1.0,
-            origin="mtm",
-        )
-        for n, document in enumerate(documents)
+        Candidate(chunk=replace(chunk, id=chunk_id), relevance=1.0, origin="mtm")
+        for chunk, chunk_id in zip(chunks, ids, strict=True)
     )
     candidates = CandidateSet(query=query, options=tuple(options), items=items)
     judge = oracle or default_oracle()
     resolution = temporal_dominance(candidates, judge.judge(candidates))
     if require_qualified and not may_remove(judge):
         resolution = replace(resolution, kept=items)
+    undecided = sorted(
+        tuple(sorted((place[pair.older], place[pair.newer]))) for pair in resolution.undecided
+    )
     return DocumentResolution(
-        kept=tuple(documents[int(item.chunk.id)] for item in resolution.kept),
+        kept=tuple(documents[place[item.chunk.id]] for item in resolution.kept),
         shadows=tuple(
             DocumentShadow(
-                document=documents[int(shadow.candidate.chunk.id)],
-                witness=documents[int(shadow.witness.chunk.id)],
-                conflict=shadow.conflict,
+                document=documents[place[shadow.candidate.chunk.id]],
+                witness=documents[place[shadow.witness.chunk.id]],
+                conflict=replace(
+                    shadow.conflict,
+                    older=str(place[shadow.conflict.older]),
+                    newer=str(place[shadow.conflict.newer]),
+                ),
             )
             for shadow in resolution.shadows
         ),
-        undecided=tuple(
-            (documents[int(pair.older)], documents[int(pair.newer)])
-            for pair in resolution.undecided
-        ),
+        undecided=tuple((documents[first], documents[second]) for first, second in undecided),
     )
+
+
+def _ids_by_content(chunks: Sequence[Chunk]) -> list[str]:
+    """Returns an id a chunk that tells its content, and its repeats apart.
+
+    Oracles remember verdicts by id: a position would mean another document in the next call.
+    """
+    seen: Counter[str] = Counter()
+    ids = []
+    for chunk in chunks:
+        content = json.dumps(
+            [chunk.text, chunk.at and chunk.at.isoformat(), chunk.scope.user_id, chunk.speaker]
+        )
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        ids.append(f"document:{digest}:{seen[digest]}")
+        seen[digest] += 1
+    return ids

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcmem import Candidate, Chunk, Scope, resolve
+from gcmem import Candidate, Chunk, Memory, Scope, resolve
 from gcmem.errors import InvalidInputError
 from gcmem.testing import RuleOracle
 from tests.conftest import day, same_slot
@@ -218,3 +218,20 @@ def test_documents_of_different_users_do_not_contradict_each_other() -> None:
     ]
     resolution = resolve(documents, query="x", oracle=ORACLE, require_qualified=False)
     assert list(resolution.kept) == documents[1:]
+
+
+def test_an_oracle_that_remembers_verdicts_tells_documents_apart() -> None:
+    with Memory(":memory:") as memory:
+        stale, moved = ("I live in Porto.", day(1)), ("I no longer live in Porto.", day(2))
+        cat, brother = ("My cat is called Miro.", day(1)), ("My brother lives in Braga.", day(2))
+        for documents, kept in (((stale, moved), (moved,)), ((cat, brother), (cat, brother))):
+            found = resolve(documents, query="Where do I live?", oracle=memory.oracle)
+            assert found.kept == kept
+
+
+def test_equal_documents_are_one_each_and_conflicts_name_positions() -> None:
+    documents = [("x=1", day(1)), ("x=1", day(1)), ("x=2", day(2))]
+    resolution = resolve(documents, query="x", oracle=ORACLE, require_qualified=False)
+    named = [(s.conflict.older, s.conflict.newer) for s in resolution.shadows]
+    assert resolution.kept == (documents[2],)
+    assert sorted(named) == [("0", "2"), ("1", "2")]
