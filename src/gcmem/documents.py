@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
@@ -32,8 +34,7 @@ class DocumentShadow(Generic[Document]):
 class DocumentResolution(Generic[Document]):
     """The caller's own objects, split: kept in their order, shadows with their witnesses.
 
-    Ids in conflicts are positions in the input, each with a digest of its text: an oracle that
-    remembers verdicts by id must not take one document for another.
+    Ids in conflicts are positions in the input, as strings.
     """
 
     kept: tuple[Document, ...]
@@ -63,41 +64,54 @@ def resolve(
     if isinstance(documents, (str, bytes)):
         raise InvalidInputError("documents is a list of documents, not one string")
     documents = list(documents)
+    chunks = [
+        as_chunk(document, number=number, text_key=text_key, time_key=time_key, tz=tz)
+        for number, document in enumerate(documents)
+    ]
+    ids = _ids_by_content(chunks)
+    place = {chunk_id: number for number, chunk_id in enumerate(ids)}
     items = tuple(
-        Candidate(
-            chunk=_named(as_chunk(document, number=n, text_key=text_key, time_key=time_key, tz=tz)),
-            relevance=1.0,
-            origin="mtm",
-        )
-        for n, document in enumerate(documents)
+        Candidate(chunk=replace(chunk, id=chunk_id), relevance=1.0, origin="mtm")
+        for chunk, chunk_id in zip(chunks, ids, strict=True)
     )
     candidates = CandidateSet(query=query, options=tuple(options), items=items)
     judge = oracle or default_oracle()
     resolution = temporal_dominance(candidates, judge.judge(candidates))
     if require_qualified and not may_remove(judge):
         resolution = replace(resolution, kept=items)
+    undecided = sorted(
+        tuple(sorted((place[pair.older], place[pair.newer]))) for pair in resolution.undecided
+    )
     return DocumentResolution(
-        kept=tuple(documents[_position(item.chunk.id)] for item in resolution.kept),
+        kept=tuple(documents[place[item.chunk.id]] for item in resolution.kept),
         shadows=tuple(
             DocumentShadow(
-                document=documents[_position(shadow.candidate.chunk.id)],
-                witness=documents[_position(shadow.witness.chunk.id)],
-                conflict=shadow.conflict,
+                document=documents[place[shadow.candidate.chunk.id]],
+                witness=documents[place[shadow.witness.chunk.id]],
+                conflict=replace(
+                    shadow.conflict,
+                    older=str(place[shadow.conflict.older]),
+                    newer=str(place[shadow.conflict.newer]),
+                ),
             )
             for shadow in resolution.shadows
         ),
-        undecided=tuple(
-            (documents[_position(pair.older)], documents[_position(pair.newer)])
-            for pair in resolution.undecided
-        ),
+        undecided=tuple((documents[first], documents[second]) for first, second in undecided),
     )
 
 
-def _named(chunk: Chunk) -> Chunk:
-    """Returns the chunk with an id that no other text has had at this position."""
-    digest = hashlib.blake2b(chunk.text.encode(), digest_size=8).hexdigest()
-    return replace(chunk, id=f"{chunk.id}-{digest}")
+def _ids_by_content(chunks: Sequence[Chunk]) -> list[str]:
+    """Returns an id a chunk that tells its content, and its repeats apart.
 
-
-def _position(chunk_id: str) -> int:
-    return int(chunk_id.partition("-")[0])
+    Oracles remember verdicts by id: a position would mean another document in the next call.
+    """
+    seen: Counter[str] = Counter()
+    ids = []
+    for chunk in chunks:
+        content = json.dumps(
+            [chunk.text, chunk.at and chunk.at.isoformat(), chunk.scope.user_id, chunk.speaker]
+        )
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        ids.append(f"document:{digest}:{seen[digest]}")
+        seen[digest] += 1
+    return ids

@@ -170,11 +170,6 @@ class Memory:
         """Releases the store."""
         self.store.close()
 
-    @property
-    def annotates_only(self) -> bool:
-        """Whether the oracle names shadows without removing them, for want of a qualification."""
-        return self._annotates_only
-
     def add(
         self,
         messages: Message | Sequence[Message],

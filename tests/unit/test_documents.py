@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -221,10 +220,18 @@ def test_documents_of_different_users_do_not_contradict_each_other() -> None:
     assert list(resolution.kept) == documents[1:]
 
 
-def test_an_oracle_that_remembers_does_not_take_one_document_for_another(tmp_path: Path) -> None:
-    with Memory(tmp_path / "m.db") as memory:
-        port = [("Staging API: port 8080.", day(1)), ("Staging API: port is 9090 now.", day(2))]
-        tea = [("Tea is in the cupboard.", day(1)), ("The deploy went out at noon.", day(2))]
-        question = "What is the port of the staging API?"
-        assert resolve(port, query=question, oracle=memory.oracle).kept == (port[1],)
-        assert resolve(tea, query=question, oracle=memory.oracle).kept == tuple(tea)
+def test_an_oracle_that_remembers_verdicts_tells_documents_apart() -> None:
+    with Memory(":memory:") as memory:
+        stale, moved = ("I live in Porto.", day(1)), ("I no longer live in Porto.", day(2))
+        cat, brother = ("My cat is called Miro.", day(1)), ("My brother lives in Braga.", day(2))
+        for documents, kept in (((stale, moved), (moved,)), ((cat, brother), (cat, brother))):
+            found = resolve(documents, query="Where do I live?", oracle=memory.oracle)
+            assert found.kept == kept
+
+
+def test_equal_documents_are_one_each_and_conflicts_name_positions() -> None:
+    documents = [("x=1", day(1)), ("x=1", day(1)), ("x=2", day(2))]
+    resolution = resolve(documents, query="x", oracle=ORACLE, require_qualified=False)
+    named = [(s.conflict.older, s.conflict.newer) for s in resolution.shadows]
+    assert resolution.kept == (documents[2],)
+    assert sorted(named) == [("0", "2"), ("1", "2")]

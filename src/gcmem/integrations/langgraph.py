@@ -208,7 +208,7 @@ class GCMemStore(BaseStore):
         """Returns the items of which something still holds, each with its best score."""
         candidates = CandidateSet(query=query.strip(), items=tuple(hits))
         kept = candidates.items
-        if not self.memory.annotates_only:
+        if self.memory.removes:
             kept = temporal_dominance(candidates, self.memory.oracle.judge(candidates)).kept
         scores: dict[str, float] = {}
         for hit in kept:
