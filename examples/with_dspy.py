@@ -17,7 +17,7 @@ from gcmem import Memory
 from gcmem.integrations.dspy import GCMemRetriever
 
 STORY = [
-    ("2025-01-10T09:00:00Z", "The team meets every Monday at ten."),
+    ("2025-01-10T09:00:00Z", "The team has nine members."),
     ("2025-02-01T09:00:00Z", "The team's office is in Hamburg."),
     ("2026-03-01T09:00:00Z", "The team's office has moved to Munich."),
 ]
