@@ -54,8 +54,10 @@ def sentinel(
         yield watcher
 
 
-def with_redis(path: Path | str, url: str, *, capacity: int = 5) -> Store:
-    store = open_embedded(path, encoder=ENCODER, stm_size=capacity)
+def with_redis(
+    path: Path | str, url: str, *, encoder: Encoder = ENCODER, capacity: int = 5
+) -> Store:
+    store = open_embedded(path, encoder=encoder, stm_size=capacity)
     buffer = RedisBuffer(url, log=store.log, capacity=capacity, settings=LONG)
     return replace(store, buffer=buffer)
 
@@ -80,7 +82,7 @@ class TestRedis(StoreSuite):
         self.url = server.url
 
     def make_store(self, tmp_path: Path, encoder: Encoder) -> Store:
-        return with_redis(tmp_path / "m.db", self.url)
+        return with_redis(tmp_path / "m.db", self.url, encoder=encoder)
 
 
 class TestRedisCluster(TestRedis):
