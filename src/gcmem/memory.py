@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args
+from typing import Any, Self, get_args
 
 from gcmem.config import Settings
 from gcmem.conflict import ByTrust
@@ -29,8 +26,10 @@ from gcmem.linking import link
 from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
 from gcmem.qualify import may_remove
 from gcmem.retrieve import edges_of, retrieve
+from gcmem.stopwatch import Stopwatch
 from gcmem.store import open_embedded
 from gcmem.store.urls import open_url
+from gcmem.twins import in_thread
 from gcmem.types import (
     TRUSTED,
     Answer,
@@ -51,26 +50,7 @@ from gcmem.types import (
     utc,
 )
 
-P = ParamSpec("P")
-R = TypeVar("R")
-S = TypeVar("S")
-
 DEFAULT_PATH = Path("~/.gcmem/memory.db")
-
-
-def in_thread(
-    method: Callable[Concatenate[S, P], R],
-) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
-    """Makes the async twin of a method: the same call, in a worker thread."""
-
-    @functools.wraps(method)
-    async def twin(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        import asyncio  # here, since a synchronous caller should not pay for importing it
-
-        return await asyncio.to_thread(method, self, *args, **kwargs)
-
-    twin.__doc__ = f"The async twin of `{getattr(method, '__name__', 'the method')}`."
-    return twin
 
 
 class Memory:
@@ -229,7 +209,7 @@ class Memory:
         """
         check_choice(mode, name="mode", allowed=get_args(Mode))
         where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
-        stopwatch = _Stopwatch()
+        stopwatch = Stopwatch()
         candidates = self._candidates(query, k=k, where=where, options=options, watch=stopwatch)
         resolution = self._resolve(candidates, watch=stopwatch)
         return SearchResult(
@@ -296,7 +276,7 @@ class Memory:
         for path in paths:
             check_choice(path, name="path", allowed=get_args(AnswerPath))
         where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
-        watch = _Stopwatch()
+        watch = Stopwatch()
         candidates = self._candidates(question, k=k, where=where, options=options, watch=watch)
         resolvers: dict[AnswerPath, Callable[[], Resolution]] = {
             "standard": lambda: standard(candidates),
@@ -460,7 +440,7 @@ class Memory:
         k: int,
         where: ChunkFilter,
         options: Sequence[str],
-        watch: _Stopwatch,
+        watch: Stopwatch,
     ) -> CandidateSet:
         check_k(k)
         check_options(options)
@@ -482,7 +462,7 @@ class Memory:
                 oracle=self.oracle.id,
             )
 
-    def _resolve(self, candidates: CandidateSet, *, watch: _Stopwatch) -> Resolution:
+    def _resolve(self, candidates: CandidateSet, *, watch: Stopwatch) -> Resolution:
         with watch.timing("conflict_ms"):
             conflicts = self._judge.judge(candidates)
         with watch.timing("dominance_ms"):
@@ -495,20 +475,6 @@ class Memory:
         if self.store.verdicts is not None and resolution.shadows:
             self.store.verdicts.link(edges_of(resolution.shadows))
         return replace(resolution, kept=candidates.items) if self._annotates_only else resolution
-
-
-class _Stopwatch:
-    """Adds up the milliseconds of each stage."""
-
-    def __init__(self) -> None:
-        self.spent_ms: dict[str, float] = {}
-
-    @contextmanager
-    def timing(self, stage: str) -> Iterator[None]:
-        started = time.perf_counter()
-        yield
-        spent = (time.perf_counter() - started) * 1000
-        self.spent_ms[stage] = self.spent_ms.get(stage, 0.0) + spent
 
 
 def _present(candidates: CandidateSet, resolution: Resolution, mode: Mode) -> tuple[Candidate, ...]:
