@@ -17,7 +17,7 @@ from tests.serve.web.serving import serving
 from tests.serve.web.story import QUESTIONS, USER, remember_story
 
 QUESTION = next(iter(QUESTIONS))
-SHADOW = "Five years that I live in Porto"
+SHADOW = "Write a health check for the staging API"
 
 
 def pose(page: Page, address: str) -> None:
