@@ -429,6 +429,10 @@ class Memory:
             respect_trust=self.settings.respect_trust,
         )
 
+    def resolve(self, candidates: CandidateSet) -> Resolution:
+        """Takes out of a set what a newer chunk contradicts, by the rules of a search."""
+        return self._resolve(candidates, watch=Stopwatch())
+
     aadd = in_thread(add)
     asearch = in_thread(search)
     aask = in_thread(ask)

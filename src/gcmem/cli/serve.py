@@ -71,16 +71,10 @@ def serve(
     )
     metrics = Metrics()
     opened = open_memory(where)
-    counting = counted(opened.store, metrics)
-    memory = Memory(
-        store=counting,
-        oracle=RememberingOracle(default_oracle(counting.verdicts)),
-        encoder=opened.encoder,
-        reader=opened.reader,
-        settings=opened.settings,
-    )
+    store_counted = counted(opened.store, metrics)
+    oracle = RememberingOracle(default_oracle(store_counted.verdicts))
     app = make_app(
-        memory,
+        Memory(store=store_counted, oracle=oracle, settings=opened.settings),
         keys=key_store,
         limits=limits,
         metrics=metrics,

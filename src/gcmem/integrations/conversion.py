@@ -114,11 +114,11 @@ def metadata_of(hit: Candidate, result: SearchResult) -> dict[str, Any]:
     }
 
 
-def _proof(shadow: Shadow) -> dict[str, str]:
+def _proof(shadow: Shadow) -> dict[str, str | None]:
     return proof(id=shadow.witness.chunk.id, text=shadow.witness.chunk.text)
 
 
-def proof(*, id: str, text: str) -> dict[str, str]:
+def proof(*, id: str | None, text: str) -> dict[str, str | None]:
     """Returns what stands under `shadowed_by`: which newer document it was."""
     return {"id": id, "text": text}
 

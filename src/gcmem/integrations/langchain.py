@@ -12,6 +12,7 @@ from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.fields import Key
 from gcmem.ingest import parse_time
 from gcmem.integrations.backfill import search_filled
+from gcmem.integrations.conversion import SHADOWED_BY, as_line, metadata_of, proof
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle, Encoder
 from gcmem.types import Candidate, Mode, SearchResult
@@ -34,9 +35,6 @@ try:
     from pydantic import BaseModel, ConfigDict, Field
 except ModuleNotFoundError:
     raise MissingExtraError("langchain", package="langchain-core") from None
-
-SHADOWED_BY = "shadowed_by"
-"""The metadata key under which an annotated document names what contradicts it."""
 
 
 class GCMemRetriever(BaseRetriever):
@@ -250,39 +248,19 @@ def memory_tools(
 
 def as_lines(found: SearchResult) -> str:
     """Returns what was found for a model to read: one dated line a chunk."""
-    return "\n".join(f"- {_day(hit)}{hit.chunk.text}" for hit in found)
-
-
-def _day(hit: Candidate) -> str:
-    return f"[{hit.chunk.at:%Y-%m-%d}] " if hit.chunk.at else ""
+    return "\n".join(map(as_line, found))
 
 
 def _as_document(hit: Candidate, result: SearchResult) -> Document:
-    chunk = hit.chunk
-    known = {
-        "at": chunk.at and chunk.at.isoformat(),
-        "recorded_at": chunk.recorded_at and chunk.recorded_at.isoformat(),
-        "speaker": chunk.speaker,
-        "session": chunk.session,
-        "user_id": chunk.scope.user_id,
-        "agent_id": chunk.scope.agent_id,
-        "run_id": chunk.scope.run_id,
-    }
-    metadata = {**chunk.metadata, **{k: v for k, v in known.items() if v is not None}}
-    metadata["relevance"] = hit.relevance
-    document = Document(id=chunk.id, page_content=chunk.text, metadata=metadata)
-    shadow = result.shadow_of(chunk.id)
-    if shadow is None:
-        return document
-    witness = shadow.witness.chunk
-    return _annotated(document, Document(id=witness.id, page_content=witness.text))
+    metadata = {**metadata_of(hit, result), "relevance": hit.relevance}
+    return Document(id=hit.chunk.id, page_content=hit.chunk.text, metadata=metadata)
 
 
 def _annotated(document: Document, witness: Document | None) -> Document:
     if witness is None:
         return document
-    proof = {"id": witness.id, "text": witness.page_content}
+    newer = proof(id=witness.id, text=witness.page_content)
     copy: Document = document.model_copy(
-        update={"metadata": {**document.metadata, SHADOWED_BY: proof}}
+        update={"metadata": {**document.metadata, SHADOWED_BY: newer}}
     )
     return copy

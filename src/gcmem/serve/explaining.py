@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from gcmem.conflict import ByTrust
-from gcmem.dominance import temporal_dominance
 from gcmem.memory import Memory
 from gcmem.types import Candidate, Chunk, Conflict, Resolution, Scope, SearchResult, Shadow
 
@@ -45,6 +43,4 @@ def _with(chunk: Chunk, found: SearchResult, memory: Memory) -> SearchResult | R
         return found
     added = Candidate(chunk=chunk, relevance=1.0, origin="edge")
     candidates = replace(found.candidates, items=(added, *found.candidates.items))
-    wary = memory.settings.respect_trust
-    oracle = ByTrust(memory.oracle) if wary else memory.oracle
-    return temporal_dominance(candidates, oracle.judge(candidates), respect_trust=wary)
+    return memory.resolve(candidates)
