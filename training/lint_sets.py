@@ -1,4 +1,4 @@
-"""Checks the contrasts and the facts of the training corpus."""
+"""Checks the contrasts, the facts and the remarks of the training corpus."""
 
 from __future__ import annotations
 
@@ -63,6 +63,23 @@ def check_facts(path: Path) -> Report:
             if fact.keys() != FACT_KEYS or not all(texts) or len(set(texts)) < len(texts):
                 report.errors.append(f"schema: {where}: {fact.get('subject')!r} is not sound")
     report.stats["facts"] = dict(counts)
+    return report
+
+
+def check_remarks(path: Path) -> Report:
+    """Checks the short lines of every topic: some for each, and none twice."""
+    report = Report()
+    lines: Counter[str] = Counter()
+    topics: Counter[str] = Counter()
+    for where, row in _rows(path):
+        if row.keys() != {"writer", "topic", "lines"} or not all(map(normal, row["lines"])):
+            report.errors.append(f"schema: {where}: needs writer, topic and lines")
+            continue
+        topics[normal(row["topic"])] += 1
+        lines.update(map(normal, row["lines"]))
+    report.errors += [f"duplicate: topic {name!r}" for name, n in topics.items() if n > 1]
+    report.errors += [f"duplicate: remark {text!r}" for text, n in lines.items() if n > 1]
+    report.stats["remarks"] = {"topics": topics.total(), "lines": lines.total()}
     return report
 
 

@@ -131,6 +131,13 @@ def load_facts(part: str, folder: Path = CORPUS) -> list[list[Fact]]:
     ]
 
 
+def load_remarks(part: str, folder: Path = CORPUS) -> list[list[str]]:
+    """Reads short lines of everyday chat and logs, a list for each topic of one part."""
+    return [
+        row["lines"] for row in _rows(folder / "remarks.jsonl") if part_of(row["topic"]) == part
+    ]
+
+
 def fact_pairs(relations: Sequence[Sequence[Fact]], *, seed: int) -> list[Pair]:
     """Draws labelled pairs of facts: another value, the same value, another subject."""
     rng = random.Random(seed)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from training.kappa.data import Fact, Family, Pair
 
 MAX_OPTIONS = 5
+UNKNOWN = -1
 NO_STANCE = frozenset(
     f"lookalikes/{kind}"
     for kind in ("other_person", "hypothetical", "reported", "plan", "question", "smalltalk")
@@ -31,7 +32,10 @@ class PairRow:
 
 @dataclass(frozen=True, slots=True)
 class StanceRow:
-    """Question, answer options and a sentence; the label is the option's number, None for none."""
+    """Question, answer options and a sentence.
+
+    The label is the option's number, None for none, UNKNOWN where only a teacher knows.
+    """
 
     question: str
     options: tuple[str, ...]
@@ -50,32 +54,40 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """How many rows of each source a batch has."""
+    """How many rows of each source are drawn at a time."""
 
-    explicit: int = 110
-    lookalikes: int = 100
+    explicit: int = 80
+    lookalikes: int = 80
     contrasts: int = 150
-    facts: int = 60
-    nli: int = 50
+    facts: int = 70
+    nli: int = 40
     statebench: int = 8
-    unrelated: int = 60
-    same_state: int = 30
-    neighbours: int = 40
-    said: int = 70
+    unrelated: int = 50
+    remarks: int = 40
+    same_state: int = 20
+    neighbours: int = 30
+    said: int = 60
+    recombined: int = 280
     stances: int = 240
     off_topic: int = 110
+    hearsay: int = 60
     answers: int = 90
-    unlabelled: int = 0
 
 
 class Draw:
-    """Draws batches of rows for both tasks from the training part."""
+    """Draws rows for all tasks from the training part.
+
+    Labelled pairs are few and soon known by heart. Lines that were written about one thing, put
+    together anew, give many more: what those say only a teacher knows, and so it is with NLI pairs,
+    where any two scenes count as a contradiction.
+    """
 
     def __init__(
         self,
         families: Sequence[Family],
         pools: dict[str, list[Pair]],
         relations: Sequence[Sequence[Fact]],
+        remarks: Sequence[Sequence[str]],
         *,
         seed: int,
     ) -> None:
@@ -93,8 +105,10 @@ class Draw:
             f.name: f.not_theirs + [p.newer for p in f.pairs if p.category in NO_STANCE]
             for f in self._families
         }
+        self._paired = [f for f in self._families if f.pairs]
         self._outspoken = [f for f in self._families if sum(map(bool, f.says.values())) >= 2]
         self._relations = [facts for facts in relations if len(facts) > 1]
+        self._remarks = [lines for lines in remarks if lines]
         groups: dict[str, list[Pair]] = {}
         for pair in pools.get("contrasts", []):
             groups.setdefault(pair.group, []).append(pair)
@@ -107,21 +121,33 @@ class Draw:
         drawn: list[tuple[str, str, str, float | None]] = []
         for name, pool in self._pools.items():
             drawn += [
-                (p.question, p.older, p.newer, float(p.conflict))
+                (p.question, p.older, p.newer, None if name == "nli" else float(p.conflict))
                 for p in rng.choices(pool, k=getattr(mixture, name))
             ]
-        if self._relations:
-            drawn += [self._facts() for _ in range(mixture.facts)]
+        drawn += [self._facts() for _ in range(mixture.facts)]
+        drawn += [self._remark() for _ in range(mixture.remarks)]
         drawn += [self._unrelated() for _ in range(mixture.unrelated)]
         drawn += [self._same_state() for _ in range(mixture.same_state)]
         drawn += [self._neighbours() for _ in range(mixture.neighbours)]
-        for _ in range(mixture.unlabelled):
-            a, b = rng.sample(rng.choice(self._together), 2)
-            question = rng.choice([a.question, b.question, ""])
-            drawn.append((question, rng.choice([a.older, a.newer]), b.newer, None))
-        if self._outspoken:
-            drawn += [self._said() for _ in range(mixture.said)]
+        drawn += [self._recombined() for _ in range(mixture.recombined)]
+        drawn += [self._said() for _ in range(mixture.said)]
         return [PairRow((q, min(a, b), max(a, b)), y) for q, a, b, y in drawn if a != b]
+
+    def _recombined(self) -> tuple[str, str, str, None]:
+        """Two lines about one thing that were not written for each other."""
+        rng = self._rng
+        a, b = rng.sample(rng.choice(self._together), 2)
+        question = rng.choice([a.question, b.question, ""])
+        return question, rng.choice([a.older, a.newer]), rng.choice([b.older, b.newer]), None
+
+    def _remark(self) -> tuple[str, str, str, float]:
+        """A short line, against one about something else, or a longer text."""
+        rng = self._rng
+        one, other = (rng.choice(lines) for lines in rng.sample(self._remarks, 2))
+        pair = rng.choice(self._pools["explicit"])
+        fact = rng.choice(rng.choice(self._relations))
+        text = rng.choice([other, other, pair.older, pair.newer, fact.first])
+        return rng.choice([pair.question, fact.question, "", ""]), one, text, 0.0
 
     def _facts(self) -> tuple[str, str, str, float]:
         rng = self._rng
@@ -133,6 +159,10 @@ class Draw:
             return question, stated, fact.second, float(fact.single)
         if kind < 0.6:
             return question, fact.first, fact.again, 0.0
+        if kind < 0.75:
+            other = rng.choice(rng.choice(self._relations))
+            if other.relation == fact.relation:
+                return question, fact.first, fact.again, 0.0
         text = rng.choice([other.first, other.again, other.second])
         return question, rng.choice([stated, fact.second]), text, 0.0
 
@@ -229,7 +259,15 @@ class Draw:
             rows.append(
                 StanceRow(rng.choice(family.questions), self._options(asked), sentence, None)
             )
-        return rows
+        return rows + [self._hearsay() for _ in range(mixture.hearsay)]
+
+    def _hearsay(self) -> StanceRow:
+        """A line of a family's pairs, of which no one has said which state it speaks for."""
+        rng = self._rng
+        family = rng.choice(self._paired)
+        pair = rng.choice(family.pairs)
+        line = rng.choice([pair.older, pair.newer])
+        return StanceRow(rng.choice(family.questions), self._options(family), line, UNKNOWN)
 
     def _stance(self) -> StanceRow:
         rng = self._rng

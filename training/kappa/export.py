@@ -1,6 +1,7 @@
 """Ships a trained scorer and its screen: ONNX, 8 bits, calibrated.
 
     python -m training.kappa.export --run DIR --checkpoint DIR --screen DIR --screen-checkpoint DIR
+    python -m training.kappa.export            # the models are there, only calibrate them anew
 
 Writes src/gcmem/models/kappa: model.onnx, screen.onnx, config.json (calibration and thresholds,
 all chosen on the dev part with the 8-bit models) and test_pairs.jsonl (the held-out pairs that
@@ -40,13 +41,16 @@ from training.quantise import quantise
 from gcmem.conflict.cross_encoder import END, START, CrossEncoder, pair_rows
 
 TARGET = Path(__file__).parents[2] / "src" / "gcmem" / "models" / "kappa"
-NAME, VERSION = "gcmem-kappa", 3
+NAME, VERSION = "gcmem-kappa", 4
+FITTED = ("explicit", "lookalikes", "unrelated")
 OUTPUTS = ("pair", "answer", "none", "option")
 PRECISION = 0.95
 STANCE_TEMPERATURE = 2.0
 """Chosen on dev, together with the settings of the joint oracle: the stances are too sure."""
 SCREENED = 0.01
 """The share of the conflicts that the screen may keep from the larger model."""
+ACCEPTED = 0.985
+"""The precision that the screen must have where it decides for a conflict alone."""
 
 
 class PairOnly(nn.Module):
@@ -106,10 +110,17 @@ def fitted(labels: np.ndarray, logits: np.ndarray) -> tuple[list[float], np.ndar
     return found, 1 / (1 + np.exp(-columns @ found))
 
 
-def calibrate(target: Path, pairs: list[Pair]) -> dict[str, Any]:
+def calibrate(target: Path, everything: list[Pair]) -> dict[str, Any]:
     """Returns what LocalClassifier reads beside the models, fitted on dev pairs."""
+    # Not on the contrasts: how many look-alikes stand beside a conflict there is arbitrary.
+    fitting = np.array([p.category.startswith(FITTED) for p in everything])
+    pairs = [p for p, fit in zip(everything, fitting, strict=True) if fit]
     labels = np.array([p.conflict for p in pairs])
-    looks, glances = (logits_of(target / f"{name}.onnx", pairs) for name in ("model", "screen"))
+    looks, every = (
+        logits_of(target / f"{name}.onnx", p)
+        for name, p in (("model", pairs), ("screen", everything))
+    )
+    glances = every[fitting]
     # The small model's opinion is no part of the score: on dev it would add nothing at this
     # precision, and short sentences that have nothing to do with each other mislead it.
     (scale, bias), scores = fitted(labels, looks)
@@ -120,6 +131,12 @@ def calibrate(target: Path, pairs: list[Pair]) -> dict[str, Any]:
     (own_scale, own_bias), unlikely = fitted(labels, glances)
     below = float(np.quantile(unlikely[labels & (scores >= threshold)], SCREENED))
     print(f"screen below {below:.4f}: {np.mean(unlikely[~labels] < below):.1%} of the others stop")
+    # The contrasts are the closest look-alikes: here they count.
+    likely = 1 / (1 + np.exp(-(own_scale * every + own_bias)))
+    accepted, above = recall_at_precision(
+        np.array([p.conflict for p in everything]), likely, ACCEPTED
+    )
+    print(f"screen above {above:.4f}: {accepted:.1%} of the conflicts need no second look")
     return {
         "name": NAME,
         "version": VERSION,
@@ -128,7 +145,12 @@ def calibrate(target: Path, pairs: list[Pair]) -> dict[str, Any]:
         "bias": bias,
         "threshold": threshold,
         "stance_temperature": STANCE_TEMPERATURE,
-        "screen": {"scale": own_scale, "bias": own_bias, "below": round(below, 5)},
+        "screen": {
+            "scale": own_scale,
+            "bias": own_bias,
+            "below": round(below, 5),
+            "above": round(above, 5),
+        },
     }
 
 
@@ -147,20 +169,20 @@ def evaluation_pairs(families: list[Family], part: str) -> list[Pair]:
 def main() -> None:
     """Exports, calibrates on dev and writes the test pairs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--run", type=Path, required=True, help="a run of training.kappa.train")
-    parser.add_argument("--checkpoint", type=Path, required=True, help="what it was made of")
-    parser.add_argument("--screen", type=Path, required=True, help="the run of its student")
-    parser.add_argument("--screen-checkpoint", type=Path, required=True)
+    parser.add_argument("--run", type=Path, help="a run of training.kappa.train; else calibrate")
+    parser.add_argument("--checkpoint", type=Path, help="what it was made of")
+    parser.add_argument("--screen", type=Path, help="the run of the screen")
+    parser.add_argument("--screen-checkpoint", type=Path)
     parser.add_argument("--target", type=Path, default=TARGET)
     args = parser.parse_args()
     args.target.mkdir(parents=True, exist_ok=True)
-    model = load_scorer(args.run, "teacher", checkpoint=args.checkpoint)
-    export_onnx(model, args.target / "model.onnx", outputs=OUTPUTS)
-    screen = load_scorer(args.screen, "screen", checkpoint=args.screen_checkpoint)
-    export_onnx(PairOnly(screen), args.target / "screen.onnx", outputs=OUTPUTS[:1])
+    if args.run:
+        model = load_scorer(args.run, checkpoint=args.checkpoint)
+        export_onnx(model, args.target / "model.onnx", outputs=OUTPUTS)
+        screen = load_scorer(args.screen, checkpoint=args.screen_checkpoint)
+        export_onnx(PairOnly(screen), args.target / "screen.onnx", outputs=OUTPUTS[:1])
     families = load_families()
-    # Not the contrasts: how many look-alikes stand beside a conflict there is arbitrary.
-    kinds = ("explicit", "lookalikes", "unrelated")
+    kinds = (*FITTED, "contrast", "facts")
     dev = [p for p in evaluation_pairs(families, "dev") if p.category.startswith(kinds)]
     config = calibrate(args.target, dev)
     (args.target / "config.json").write_text(json.dumps(config, indent=2) + "\n")

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
-from training.kappa.batches import Batch, Texts
 from training.kappa.data import (
     Family,
     Pair,
@@ -29,9 +27,10 @@ from training.kappa.draw import (
     kind_of,
 )
 from training.kappa.metrics import auc, summarise
+from training.kappa.rows import Row
 
-Logits = Callable[[Batch], torch.Tensor]
-ROWS = 512
+Judge = Callable[[Sequence[Row]], np.ndarray]
+"""Returns a row of logits for each: a pair's or answer's first; a stance's options, then none."""
 
 
 def pair_row(pair: Pair) -> PairRow:
@@ -40,17 +39,9 @@ def pair_row(pair: Pair) -> PairRow:
     return PairRow((pair.question, first, second), float(pair.conflict))
 
 
-@torch.no_grad()
-def score_pairs(logits: Logits, texts: Texts, pairs: Sequence[Pair], device: str) -> np.ndarray:
+def score_pairs(judge: Judge, pairs: Sequence[Pair]) -> np.ndarray:
     """Returns, for each pair, the probability of a contradiction."""
-    rows = [pair_row(p) for p in pairs]
-    order = sorted(range(len(rows)), key=lambda n: sum(map(len, rows[n].texts)))
-    out = np.zeros(len(rows))
-    for start in range(0, len(rows), ROWS):
-        part = order[start : start + ROWS]
-        batch = texts.pairs([rows[n] for n in part]).to(device)
-        out[part] = torch.sigmoid(logits(batch)).cpu().numpy()
-    return out
+    return 1 / (1 + np.exp(-judge([pair_row(p) for p in pairs])[:, 0]))
 
 
 def stance_rows(families: Sequence[Family]) -> list[StanceRow]:
@@ -67,14 +58,11 @@ def stance_rows(families: Sequence[Family]) -> list[StanceRow]:
     return rows
 
 
-@torch.no_grad()
-def stance_figures(logits: Logits, texts: Texts, rows: list[StanceRow], device: str) -> Any:
+def stance_figures(judge: Judge, rows: list[StanceRow]) -> Any:
     """Returns how often the right option is chosen, and how well on topic is told from off."""
-    parts = [
-        torch.softmax(logits(texts.stances(rows[s : s + ROWS]).to(device)), 1).cpu()
-        for s in range(0, len(rows), ROWS)
-    ]
-    found = torch.cat(parts).numpy()
+    logits = judge(rows)
+    found = np.exp(logits - logits.max(axis=1, keepdims=True))
+    found /= found.sum(axis=1, keepdims=True)
     on = np.array([r.label is not None for r in rows])
     right = [
         int(p[:MAX_OPTIONS].argmax()) == r.label
@@ -88,7 +76,7 @@ def stance_figures(logits: Logits, texts: Texts, rows: list[StanceRow], device: 
     }
 
 
-def measure(logits: Logits, texts: Texts, part: str, *, device: str) -> dict[str, Any]:
+def measure(judge: Judge, part: str) -> dict[str, Any]:
     """Returns the figures of every held-out set."""
     families = load_families()
     new, old = held_out(families, part), seen(families, part)
@@ -97,37 +85,44 @@ def measure(logits: Logits, texts: Texts, part: str, *, device: str) -> dict[str
         "explicit, seen families": [p for f in old for p in f.pairs],
         "contrasts": load_contrasts(part),
         "facts": fact_pairs(load_facts(part), seed=0),
-        "behavioural, unseen families": behavioural_pairs(new, per_family=150, seed=1),
-        "behavioural, seen families": behavioural_pairs(old, per_family=15, seed=2),
+        "behavioural, unseen families": behavioural_pairs(new, per_family=50, seed=1),
+        "behavioural, seen families": behavioural_pairs(old, per_family=3, seed=2),
     }
     report: dict[str, Any] = {}
     for name, pairs in sets.items():
         if not pairs:
             continue
-        scores = score_pairs(logits, texts, pairs, device)
+        scores = score_pairs(judge, pairs)
         report[name] = summarise(pairs, scores)
-    report["answers in contrasts"] = answer_figures(logits, texts, load_contrasts(part), device)
-    return report | measure_stances(logits, texts, part, device=device)
+    report["answers in contrasts"] = answer_figures(judge, load_contrasts(part))
+    return report | measure_stances(judge, part)
 
 
-@torch.no_grad()
-def answer_figures(logits: Logits, texts: Texts, pairs: Sequence[Pair], device: str) -> Any:
+def answer_figures(judge: Judge, pairs: Sequence[Pair]) -> Any:
     """Returns how well what answers a question is told from another slot or person."""
     asked = [p for p in pairs if p.question and kind_of(p) in SAME_SLOT | OTHER_SLOT]
     rows = [AnswerRow(p.question, p.newer, float(kind_of(p) in SAME_SLOT)) for p in asked]
-    found = [
-        logits(texts.answers(rows[start : start + ROWS]).to(device)).cpu()
-        for start in range(0, len(rows), ROWS)
-    ]
     labels = np.array([row.label > 0 for row in rows])
-    return {"n": len(rows), "auc": round(auc(labels, torch.cat(found).numpy()), 4)}
+    return {"n": len(rows), "auc": round(auc(labels, judge(rows)[:, 0]), 4)}
 
 
-def measure_stances(logits: Logits, texts: Texts, part: str, *, device: str) -> dict[str, Any]:
+def brief(judge: Judge, part: str) -> dict[str, Any]:
+    """Returns a few figures that tell how a run is going, in seconds."""
+    families = load_families()
+    found = {}
+    for name, chosen in (("unseen", held_out(families, part)), ("seen", seen(families, part))):
+        pairs = [p for f in chosen for p in f.pairs]
+        figures = summarise(pairs, score_pairs(judge, pairs))
+        found[name] = figures["recall_at_precision_95"]
+        found[f"stance, {name}"] = stance_figures(judge, stance_rows(chosen))["accuracy"]
+    return found
+
+
+def measure_stances(judge: Judge, part: str) -> dict[str, Any]:
     """Returns the figures of the stances alone: a few seconds."""
     families = load_families()
     sets = {"unseen": held_out(families, part), "seen": seen(families, part)}
     return {
-        f"stance, {name} families": stance_figures(logits, texts, stance_rows(chosen), device)
+        f"stance, {name} families": stance_figures(judge, stance_rows(chosen))
         for name, chosen in sets.items()
     }

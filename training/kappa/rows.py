@@ -1,0 +1,78 @@
+"""Draws the rows that a teacher judges and the scorers learn from, once and for all.
+
+    python -m training.kappa.rows --nli pairs.jsonl.xz --statebench train.jsonl --out rows.jsonl
+
+A row that was drawn several times is written once, with its count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from dataclasses import astuple
+from pathlib import Path
+
+from training.kappa.data import (
+    load_contrasts,
+    load_facts,
+    load_families,
+    load_nli,
+    load_remarks,
+    load_statebench,
+    seen,
+)
+from training.kappa.draw import AnswerRow, Draw, Mixture, PairRow, StanceRow
+
+Row = PairRow | StanceRow | AnswerRow
+KINDS: dict[str, type[Row]] = {"pair": PairRow, "stance": StanceRow, "answer": AnswerRow}
+NLI_PAIRS = 60_000
+
+
+def draw_rows(draw: Draw, *, times: int) -> Counter[Row]:
+    """Returns the rows of so many draws, and how often each came."""
+    mixture = Mixture()
+    rows: Counter[Row] = Counter()
+    for _ in range(times):
+        rows.update([*draw.pairs(mixture), *draw.stances(mixture), *draw.answers(mixture)])
+    return rows
+
+
+def load_rows(path: Path) -> list[tuple[Row, int]]:
+    """Reads rows with their counts."""
+    rows: list[tuple[Row, int]] = []
+    for line in path.read_text("utf-8").splitlines():
+        kind, fields, count = json.loads(line)
+        values = (tuple(f) if isinstance(f, list) else f for f in fields)
+        rows.append((KINDS[kind](*values), count))
+    return rows
+
+
+def main() -> None:
+    """Draws and writes."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--nli", type=Path, required=True)
+    parser.add_argument("--statebench", type=Path, required=True)
+    parser.add_argument("--times", type=int, default=400, help="how many draws of the mixture")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True)
+    args = parser.parse_args()
+    pools = {
+        "contrasts": load_contrasts("train"),
+        "nli": load_nli(args.nli, limit=NLI_PAIRS, seed=0),
+        "statebench": load_statebench(args.statebench),
+    }
+    families = seen(load_families(), "train")
+    draw = Draw(families, pools, load_facts("train"), load_remarks("train"), seed=args.seed)
+    rows = draw_rows(draw, times=args.times)
+    names = {kind: name for name, kind in KINDS.items()}
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    with args.out.open("w", encoding="utf-8") as file:
+        for row, count in rows.items():
+            line = [names[type(row)], astuple(row), count]
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    print(dict(Counter(names[type(row)] for row in rows)), "different rows")
+
+
+if __name__ == "__main__":
+    main()
