@@ -177,6 +177,14 @@ class PairClassifier(Protocol):
         """Returns, for each (older, newer), how surely they contradict, from 0 to 1."""
 
 
+@runtime_checkable
+class QuickClassifier(PairClassifier, Protocol):
+    """A pair classifier that can also say at little cost which pairs are worth a closer look."""
+
+    def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Returns a first guess of each pair's score."""
+
+
 class StanceClassifier(Protocol):
     """Reads single chunks: which of the answers to a question does it speak for?"""
 

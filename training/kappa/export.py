@@ -47,9 +47,11 @@ OUTPUTS = ("pair", "answer", "none", "option")
 PRECISION = 0.95
 STANCE_TEMPERATURE = 2.0
 """Chosen on dev, together with the settings of the joint oracle: the stances are too sure."""
-SCREENED = 0.01
+LEAST = 0.4
+"""The lowest threshold: below it, pairs that have nothing to do with each other come in."""
+SCREENED = 0.015
 """The share of the conflicts that the screen may keep from the larger model."""
-ACCEPTED = 0.985
+ACCEPTED = 0.98
 """The precision that the screen must have where it decides for a conflict alone."""
 
 
@@ -92,10 +94,10 @@ def logits_of(path: Path, pairs: list[Pair]) -> np.ndarray:
         return np.array(list(pool.map(lambda row: float(model.run(row, ["pair"])[0]), rows)))
 
 
-def fitted(labels: np.ndarray, logits: np.ndarray) -> tuple[list[float], np.ndarray]:
-    """Fits scale and bias of the logits, and returns them with the calibrated scores."""
-    columns = np.stack([logits, np.ones(len(labels))], axis=1)
-    weights = torch.zeros(2, requires_grad=True)
+def fitted(labels: np.ndarray, *logits: np.ndarray) -> tuple[list[float], np.ndarray]:
+    """Fits weights of the logits and a bias, and returns them with the calibrated scores."""
+    columns = np.stack([*logits, np.ones(len(labels))], axis=1)
+    weights = torch.zeros(columns.shape[1], requires_grad=True)
     optimiser = torch.optim.LBFGS([weights], max_iter=200)
     x, y = torch.from_numpy(columns).float(), torch.from_numpy(labels).float()
 
@@ -116,16 +118,12 @@ def calibrate(target: Path, everything: list[Pair]) -> dict[str, Any]:
     fitting = np.array([p.category.startswith(FITTED) for p in everything])
     pairs = [p for p, fit in zip(everything, fitting, strict=True) if fit]
     labels = np.array([p.conflict for p in pairs])
-    looks, every = (
-        logits_of(target / f"{name}.onnx", p)
-        for name, p in (("model", pairs), ("screen", everything))
-    )
+    looks = logits_of(target / "model.onnx", pairs)
+    every = logits_of(target / "screen.onnx", everything)
     glances = every[fitting]
-    # The small model's opinion is no part of the score: on dev it would add nothing at this
-    # precision, and short sentences that have nothing to do with each other mislead it.
-    (scale, bias), scores = fitted(labels, looks)
+    (model, screen, bias), scores = fitted(labels, looks, glances)
     recall, threshold = recall_at_precision(labels, scores, PRECISION)
-    threshold = round(max(threshold, 0.5), 3)
+    threshold = round(max(threshold, LEAST), 3)
     print("dev: recall at precision", PRECISION, round(recall, 4), "threshold", threshold)
     print("dev at threshold", at_threshold(labels, scores, threshold))
     (own_scale, own_bias), unlikely = fitted(labels, glances)
@@ -133,18 +131,16 @@ def calibrate(target: Path, everything: list[Pair]) -> dict[str, Any]:
     print(f"screen below {below:.4f}: {np.mean(unlikely[~labels] < below):.1%} of the others stop")
     # The contrasts are the closest look-alikes: here they count.
     likely = 1 / (1 + np.exp(-(own_scale * every + own_bias)))
-    accepted, above = recall_at_precision(
-        np.array([p.conflict for p in everything]), likely, ACCEPTED
-    )
+    conflicts = np.array([p.conflict for p in everything])
+    accepted, above = recall_at_precision(conflicts, likely, ACCEPTED)
     print(f"screen above {above:.4f}: {accepted:.1%} of the conflicts need no second look")
     return {
         "name": NAME,
         "version": VERSION,
         "max_tokens": MAX_TOKENS,
-        "scale": scale,
-        "bias": bias,
         "threshold": threshold,
         "stance_temperature": STANCE_TEMPERATURE,
+        "pair": {"model": model, "screen": screen, "bias": bias},
         "screen": {
             "scale": own_scale,
             "bias": own_bias,

@@ -15,6 +15,8 @@ SHARPNESS = 20.0
 """How much a chunk's similarity to the question counts in the vote."""
 POSITION_DISCOUNT = 0.97
 """What is shown first counts a little more, as it does with language models."""
+ON_TOPIC = 0.2
+"""How far a chunk must be on the topic for the stances to decide the vote."""
 READ = 8
 """How many sentences are read for the best answer."""
 UNCLEAR_SHARE = 0.05
@@ -24,10 +26,11 @@ UNCLEAR_SHARE = 0.05
 class LocalReader:
     """Votes and quotes: it neither reasons nor writes, and never says what no chunk says.
 
-    Given options, every chunk votes. Where chunks name an option, those vote, by similarity to the
-    question with each option; where none does, each votes for what it lets one infer (`stances`).
-    What is shown earlier counts a little more. Without options, it quotes the sentence that answers
-    the question best (`answers`), of those that are closest to it.
+    Given options, every chunk votes for the one it speaks for, as far as it is on the topic
+    (`stances`). Where no chunk is, or nothing reads stances, those that name an option vote, by
+    similarity to the question with each option. What is shown earlier counts a little more.
+    Without options, it quotes the sentence that answers the question best (`answers`), of those
+    that are closest to it.
     """
 
     def __init__(
@@ -69,17 +72,17 @@ class LocalReader:
     def _votes(self, prompt: Prompt) -> tuple[Vectors, Vectors]:
         """Returns each chunk's vote over the options, and how much it counts."""
         texts = [chunk.text for chunk in prompt.chunks]
-        named = np.array([[_names(text, option) for option in prompt.options] for text in texts])
-        # What is said outright outweighs what has to be inferred.
-        if self._stances is None or named.any():
-            votes, weights = self._by_similarity(prompt, texts)
-            return votes, weights * named.any(axis=1) if named.any() else weights
-        said = np.array(
-            self._stances.stances(prompt.question, prompt.options, texts), dtype=np.float32
-        )
-        on_topic: Vectors = 1 - said[:, -1]
-        sure = said[:, :-1] / np.maximum(on_topic[:, None], 1e-9)
-        return sure.astype(np.float32), on_topic
+        if self._stances is not None:
+            said = np.array(
+                self._stances.stances(prompt.question, prompt.options, texts), dtype=np.float32
+            )
+            on_topic: Vectors = 1 - said[:, -1]
+            if on_topic.max() >= ON_TOPIC:
+                sure = said[:, :-1] / np.maximum(on_topic[:, None], 1e-9)
+                return sure.astype(np.float32), on_topic
+        votes, weights = self._by_similarity(prompt, texts)
+        named = np.array([any(_names(text, o) for o in prompt.options) for text in texts])
+        return votes, weights * named if named.any() else weights
 
     def _by_similarity(self, prompt: Prompt, texts: list[str]) -> tuple[Vectors, Vectors]:
         chunks = self._encoder.encode(texts)

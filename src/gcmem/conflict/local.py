@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -18,14 +18,15 @@ from gcmem.conflict.cross_encoder import END, CrossEncoder, layout, pair_rows, t
 FOLDER = Path(__file__).parent.parent / "models" / "kappa"
 
 REMEMBERED = 20_000
-"""Stances that are kept in memory, at the most."""
+"""Stances and glances that are kept in memory, at the most."""
 
 
 class LocalClassifier:
     """Reads pairs and stances on a CPU, without a language model; loaded at first use.
 
-    A pair's score is calibrated on held-out pairs and symmetric. Most pairs are so clearly no
-    conflict that a small model sees it; the others are read by a larger one, and so are stances.
+    A pair's score is calibrated on held-out pairs and symmetric. Most pairs are so clearly a
+    conflict or none that a small model sees it; the others are read by a larger one, and so are
+    stances.
     """
 
     def __init__(self, *, workers: int = 2, folder: Path = FOLDER) -> None:
@@ -35,6 +36,8 @@ class LocalClassifier:
         self._model = CrossEncoder(folder / "model.onnx")
         self._screen = CrossEncoder(folder / "screen.onnx")
         self._lock = threading.Lock()
+        # What was glanced at may be read more closely next.
+        self._glances: dict[tuple[int, ...], float] = {}
         # The oracle and the reader ask for the same stances.
         self._stances: dict[tuple[tuple[str, ...], str], tuple[float, ...]] = {}
         self.id = f"{self._settings['name']}@{self._settings['version']}"
@@ -42,11 +45,23 @@ class LocalClassifier:
 
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns, for each pair, how surely the two can't both be true now."""
+        return self._each(self._conflict, question, pairs)
+
+    def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Returns the small model's opinion of each pair."""
+        return self._each(self._glance, question, pairs)
+
+    def _each(
+        self,
+        read: Callable[[list[int]], float],
+        question: str,
+        pairs: Sequence[tuple[str, str]],
+    ) -> list[float]:
         if not pairs:
             return []
         rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
         with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(self._conflict, rows))
+            return list(pool.map(read, rows))
 
     def stances(
         self, question: str, options: Sequence[str], texts: Sequence[str]
@@ -84,13 +99,31 @@ class LocalClassifier:
         return _probability(float(logit))
 
     def _conflict(self, row: list[int]) -> float:
-        screen = self._settings["screen"]
-        (glance,) = self._screen.run(row, ["pair"])
-        unlikely = _probability(screen["scale"] * float(glance) + screen["bias"])
-        if unlikely < screen["below"]:
-            return unlikely
+        screen, weights = self._settings["screen"], self._settings["pair"]
+        logit = self._screen_logit(row)
+        glance = _probability(screen["scale"] * logit + screen["bias"])
+        if glance < screen["below"] or glance >= screen["above"]:
+            return glance
         (look,) = self._model.run(row, ["pair"])
-        return _probability(self._settings["scale"] * float(look) + self._settings["bias"])
+        # Two opinions err less often than one.
+        return _probability(
+            weights["model"] * float(look) + weights["screen"] * logit + weights["bias"]
+        )
+
+    def _glance(self, row: list[int]) -> float:
+        screen = self._settings["screen"]
+        return _probability(screen["scale"] * self._screen_logit(row) + screen["bias"])
+
+    def _screen_logit(self, row: list[int]) -> float:
+        known = self._glances.get(tuple(row))
+        if known is None:
+            (logit,) = self._screen.run(row, ["pair"])
+            known = float(logit)
+            with self._lock:
+                if len(self._glances) > REMEMBERED:
+                    self._glances.clear()
+                self._glances[tuple(row)] = known
+        return known
 
     def _stance(self, row: list[int], *, count: int) -> tuple[float, ...]:
         none, every = self._model.run(row, ["none", "option"])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
 import numpy as np
 
 from gcmem.conflict.pairs import by_time, possible_pairs
 from gcmem.errors import InvalidInputError
-from gcmem.protocols import Encoder, PairClassifier, VerdictCache
+from gcmem.protocols import Encoder, PairClassifier, QuickClassifier, VerdictCache
 from gcmem.types import CandidateSet, Chunk, Conflict
 
 Pair = tuple[Chunk, Chunk]
+Key = tuple[str, str]
+Queues = dict[str, list[Chunk]]
 
-ROUND = 2
-"""How many witnesses a chunk is held against before it is seen whether one more is needed."""
-MOST = 6
-"""Behind a gate, a chunk is held against so many newer ones: those most similar to it."""
+NEAR = 6
+"""Behind a gate, a chunk is held against so many newer ones: the newest, and the most similar."""
 
 
 class TopicGate:
@@ -26,7 +28,7 @@ class TopicGate:
     """
 
     def __init__(
-        self, encoder: Encoder, *, similarity: float = 0.15, relevance: float = 0.1
+        self, encoder: Encoder, *, similarity: float = 0.15, relevance: float = 0.15
     ) -> None:
         self._encoder = encoder
         self._similarity = similarity
@@ -51,11 +53,13 @@ class TopicGate:
 class PairwiseOracle:
     """Holds every chunk against newer ones, until one contradicts it.
 
-    The newest come first; behind a gate, the most similar do, and after a few it is left at that.
-    Pairs of two users and pairs with the same text can't conflict; what the gate stops is not
-    judged, what the cache knows is not judged again. Since one witness is enough to shadow a
-    chunk, the conflicts returned are those needed for the verdict, not all that exist; a pair
-    that can't be ordered in time is always judged, so that it can be reported.
+    The newest come first; behind a gate, the newest and the most similar do, then a few more, in
+    the order that a glance gives, where the classifier has one. What has contradicted one chunk is
+    held against the others too: a fact that changed was often said many times before. Pairs of two
+    users and pairs with the same text can't conflict; what the gate stops is not judged, what the
+    cache knows is not judged again. Since one witness is enough to shadow a chunk, the conflicts
+    returned are those needed for the verdict, not all that exist; a pair that can't be ordered in
+    time is always judged, so that it can be reported.
     """
 
     def __init__(
@@ -72,60 +76,124 @@ class PairwiseOracle:
         self._threshold = threshold
         self._gate = gate
         self._cache = cache
-        self._scorer = classifier.id
         # What is qualified is the classifier at a threshold, not the classifier.
         own = getattr(classifier, "threshold", 0.5)
         self.id = classifier.id if threshold == own else f"{classifier.id}[>={threshold:g}]"
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts that decide which chunks stay."""
-        waiting = self._witnesses(candidates)
+        first, then, far = self._witnesses(candidates)
         by_id = {item.chunk.id: item.chunk for item in candidates}
+        reading = _Reading(self._classifier, candidates.query, self._cache)
+        every = (first, then, far)
+        reading.recall((by_id[i], n) for queues in every for i in queues for n in queues[i])
         found: list[Conflict] = []
-        while waiting:
-            batch = [(by_id[i], newer) for i, queue in waiting.items() for newer in queue[:ROUND]]
-            shadowed: set[str] = set()
-            for (older, newer), score in zip(
-                batch, self._scores(candidates.query, batch), strict=True
-            ):
-                if score >= self._threshold:
-                    found.append(
-                        Conflict(older=older.id, newer=newer.id, score=score, oracle=self.id)
-                    )
-                    if older.precedes(newer):
-                        shadowed.add(older.id)
-            left = {
-                i: [n for n in queue[ROUND:] if i not in shadowed or _unordered(by_id[i], n)]
-                for i, queue in waiting.items()
-            }
-            waiting = {i: queue for i, queue in left.items() if queue}
+        shadowed: set[str] = set()
+        for near, later in ((first, (then, far)), (then, (far,))):
+            while near := _left(near, by_id, shadowed):
+                near = reading.likeliest_first(near, by_id)
+                batch = [(by_id[i], queue.pop(0)) for i, queue in near.items()]
+                witnesses: set[str] = set()
+                for (older, newer), score in zip(batch, reading.scores(batch), strict=True):
+                    if score >= self._threshold:
+                        found.append(
+                            Conflict(older=older.id, newer=newer.id, score=score, oracle=self.id)
+                        )
+                        if older.precedes(newer):
+                            shadowed.add(older.id)
+                            witnesses.add(newer.id)
+                for queues in later:
+                    for i, queue in queues.items():
+                        near[i] = [*near.get(i, []), *(n for n in queue if n.id in witnesses)]
+                        queues[i] = [n for n in queue if n.id not in witnesses]
         return tuple(found)
 
-    def _witnesses(self, candidates: CandidateSet) -> dict[str, list[Chunk]]:
-        """Returns, for each chunk's id, what it has to be held against, in this order."""
+    def _witnesses(self, candidates: CandidateSet) -> tuple[Queues, Queues, Queues]:
+        """Returns, for each chunk's id, what it is held against first, then, and perhaps."""
         pairs = possible_pairs(candidates)
         if self._gate is None:
             pairs.sort(key=lambda pair: by_time(pair[1]), reverse=True)
         else:
             pairs = self._gate.open_to(candidates, pairs)
-        queues: dict[str, list[Chunk]] = {}  # by id: hashing whole chunks takes longer than this
+        first: Queues = {}  # by id: hashing whole chunks takes longer than this
+        then: Queues = {}
+        far: Queues = {}
         for older, newer in pairs:
-            queue = queues.setdefault(older.id, [])
-            if self._gate is None or len(queue) < MOST or _unordered(older, newer):
-                queue.append(newer)
-        return queues
+            first.setdefault(older.id, []).append(newer)
+        if self._gate is None:
+            return first, then, far
+        by_id = {item.chunk.id: item.chunk for item in candidates}
+        for i, queue in first.items():
+            older = by_id[i]
+            newest = max(queue, key=by_time)
+            others = [n for n in queue if n is not newest]
+            first[i] = [newest, *others[:1], *(n for n in others[1:] if _unordered(older, n))]
+            rest = [n for n in others[1:] if not _unordered(older, n)]
+            then[i], far[i] = rest[: NEAR - 2], rest[NEAR - 2 :]
+        return first, then, far
 
-    def _scores(self, question: str, pairs: list[Pair]) -> list[float]:
+
+def _left(queues: Queues, by_id: Mapping[str, Chunk], shadowed: set[str]) -> Queues:
+    """Returns what is still to be judged: a shadowed chunk needs no other witness."""
+    left = {
+        i: [n for n in queue if i not in shadowed or _unordered(by_id[i], n)]
+        for i, queue in queues.items()
+    }
+    return {i: queue for i, queue in left.items() if queue}
+
+
+class _Reading:
+    """What is known of the pairs of one set: scores, and glances at those not read yet."""
+
+    def __init__(
+        self, classifier: PairClassifier, question: str, cache: VerdictCache | None
+    ) -> None:
+        self._classifier, self._question, self._cache = classifier, question, cache
+        self._known: dict[Key, float] = {}
+        self._glanced: dict[Key, float] = {}
+        self._glance = classifier.glance if isinstance(classifier, QuickClassifier) else None
+        self._glance_id = f"{classifier.id} at a glance"
+
+    def recall(self, pairs: Iterable[Pair]) -> None:
+        """Looks up, at once, what the cache knows of the pairs."""
+        if self._cache is None:
+            return
         keys = [(older.id, newer.id) for older, newer in pairs]
-        known = {} if self._cache is None else self._cache.get(self._scorer, question, keys)
-        missing = [n for n, key in enumerate(keys) if key not in known]
-        scores = self._classifier.score(
-            question, [(pairs[n][0].text, pairs[n][1].text) for n in missing]
-        )
-        fresh = {keys[n]: score for n, score in zip(missing, scores, strict=True)}
+        self._known = self._cache.get(self._classifier.id, self._question, keys)
+        if self._glance is not None:
+            self._glanced = self._cache.get(self._glance_id, self._question, keys)
+
+    def scores(self, pairs: list[Pair]) -> list[float]:
+        """Returns how surely each pair contradicts."""
+        self._read(pairs, self._known, self._classifier.id, self._classifier.score)
+        return [self._known[older.id, newer.id] for older, newer in pairs]
+
+    def likeliest_first(self, queues: Queues, by_id: Mapping[str, Chunk]) -> Queues:
+        """Returns the queues, each in the order that a glance gives."""
+        if self._glance is None:
+            return queues
+        pairs = [(by_id[i], newer) for i, queue in queues.items() for newer in queue]
+        unknown = [(a, b) for a, b in pairs if (a.id, b.id) not in self._known]
+        self._read(unknown, self._glanced, self._glance_id, self._glance)
+        glances = self._glanced | self._known
+        return {
+            i: sorted(queue, key=lambda newer, i=i: -glances[i, newer.id])  # type: ignore[misc]
+            for i, queue in queues.items()
+        }
+
+    def _read(
+        self,
+        pairs: list[Pair],
+        known: dict[Key, float],
+        scorer: str,
+        score: Callable[[str, Sequence[tuple[str, str]]], list[float]],
+    ) -> None:
+        missing = [(a, b) for a, b in pairs if (a.id, b.id) not in known]
+        scores = score(self._question, [(a.text, b.text) for a, b in missing]) if missing else []
+        fresh = {(a.id, b.id): s for (a, b), s in zip(missing, scores, strict=True)}
+        known |= fresh
         if self._cache is not None and fresh:
-            self._cache.put(self._scorer, question, fresh)
-        return [known[key] if key in known else fresh[key] for key in keys]
+            self._cache.put(scorer, self._question, fresh)
 
 
 def _unordered(a: Chunk, b: Chunk) -> bool:

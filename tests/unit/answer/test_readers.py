@@ -58,6 +58,29 @@ def test_the_local_reader_quotes_what_answers_rather_than_what_is_similar() -> N
     assert quoted.text == "It rained."
 
 
+class Hearing:
+    """Takes what she says for the answer, and what others say for nothing."""
+
+    id = "hearing"
+
+    def __init__(self, *, deaf: bool = False) -> None:
+        self._deaf = deaf
+
+    def stances(
+        self, question: str, options: Sequence[str], texts: Sequence[str]
+    ) -> list[tuple[float, ...]]:
+        own = [text.startswith("She") and not self._deaf for text in texts]
+        return [(0.1, 0.8, 0.1) if mine else (0.05, 0.05, 0.9) for mine in own]
+
+
+def test_what_a_chunk_speaks_for_outweighs_what_it_names() -> None:
+    pouring = Chunk(id="3", text="She poured boiling water on the leaves.", at=day(1))
+    asked = Prompt(question="he drinks", chunks=(COFFEE, pouring), options=("coffee", "tea"))
+    (heard,) = LocalReader(HashEncoder(dimensions=512), Hearing()).read([asked])
+    (named,) = LocalReader(HashEncoder(dimensions=512), Hearing(deaf=True)).read([asked])
+    assert (heard.choice, named.choice) == ("tea", "coffee")
+
+
 def test_the_llm_reader_restricts_the_answer_to_the_options() -> None:
     chat = ScriptedChat([{"answer": "TEA"}, {"answer": "UNCLEAR"}, {"answer": "green tea"}])
     reader = LLMReader(chat)

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 
 from gcmem import Candidate, CandidateSet, Chunk, Memory, Scope
-from gcmem.conflict import GoldOracle, PairwiseOracle, TopicGate
+from gcmem.conflict import GoldOracle, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.conflict.cross_encoder import CrossEncoder
 from gcmem.defaults import default_classifier
 from gcmem.errors import InvalidInputError
@@ -57,7 +57,62 @@ def test_one_witness_is_enough_and_the_newest_is_asked_first() -> None:
     chunks += [Chunk(id=f"n{n}", text=f"new {n}", at=day(n), seq=n + 1) for n in range(1, 9)]
     PairwiseOracle(classifier).judge(candidates(*chunks))
     held_against_old = [newer for _, (older, newer) in classifier.asked if older == "old"]
-    assert held_against_old == ["new 8", "new 7"]
+    assert held_against_old == ["new 8"]
+
+
+class Glancing(Recording):
+    """Finds at a glance that the number 3 is the likeliest, and judges so too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.glanced: list[tuple[str, str]] = []
+
+    def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        self.glanced += pairs
+        return [0.7 if "3" in newer else 0.4 for _, newer in pairs]
+
+    def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        super().score(question, pairs)
+        return [0.9 if "3" in newer else 0.1 for _, newer in pairs]
+
+
+def test_what_a_glance_finds_likeliest_is_read_first_and_glances_are_kept(tmp_path: Path) -> None:
+    Memory(tmp_path / "m.db", encoder=HashEncoder()).close()
+    verdicts = SQLiteVerdicts(str(tmp_path / "m.db"))
+    chunks = [Chunk(id=f"n{n}", text=f"word {n}", at=day(n), seq=n + 1) for n in range(5)]
+    first, again = Glancing(), Glancing()
+    found = PairwiseOracle(first, cache=verdicts).judge(candidates(*chunks))
+    assert {(c.older, c.newer) for c in found} == {("n0", "n3"), ("n1", "n3"), ("n2", "n3")}
+    assert [pair for _, pair in first.asked] == [
+        ("word 0", "word 3"),
+        ("word 1", "word 3"),
+        ("word 2", "word 3"),
+        ("word 3", "word 4"),
+    ]
+    assert PairwiseOracle(again, cache=verdicts).judge(candidates(*chunks)) == found
+    assert (again.asked, again.glanced) == ([], [])
+    verdicts.close()
+
+
+def test_what_has_contradicted_one_chunk_is_held_against_all_that_said_the_same() -> None:
+    # Ten stale lines are nearer to each other than the update is to all but the last of them.
+    stale = [f"lives in the old town {'x ' * n}".strip() for n in range(10)]
+    texts = [*stale, "lives in the old town of 3"]
+    chunks = [Chunk(id=str(n), text=t, at=day(n), seq=n + 1) for n, t in enumerate(texts)]
+    oracle = PairwiseOracle(Glancing(), gate=TopicGate(_Line(texts)))
+    assert {c.older for c in oracle.judge(candidates(*chunks))} == set("0123456789")
+
+
+class _Line(HashEncoder):
+    """Puts texts on an arc, each nearest to its neighbours."""
+
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__()
+        self._angle = {text: 0.1 * n for n, text in enumerate(texts)}
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        angles = np.array([self._angle[text] for text in texts])
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
 
 def test_what_the_cache_knows_is_not_judged_again(tmp_path: Path) -> None:
@@ -119,23 +174,27 @@ def test_the_shipped_classifier_is_symmetric_and_tells_updates_from_look_alikes(
     assert classifier.score("q", []) == []
 
 
-def test_a_pair_that_the_small_model_rules_out_is_not_read_by_the_large_one(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("glance", "read"),
+    [(-30.0, ["screen.onnx"]), (30.0, ["screen.onnx"]), (0.0, ["screen.onnx", "model.onnx"])],
+)
+def test_only_what_the_small_model_is_unsure_of_is_read_by_the_large_one(
+    monkeypatch: pytest.MonkeyPatch, glance: float, read: list[str]
 ) -> None:
-    read: list[str] = []
-    run = CrossEncoder.run
+    ran: list[str] = []
 
-    def counting(self: CrossEncoder, row: Sequence[int], outputs: Sequence[str]) -> list[Any]:
-        read.append(self.path.name)
-        return run(self, row, outputs)
+    def run(self: CrossEncoder, row: Sequence[int], outputs: Sequence[str]) -> list[float]:
+        ran.append(self.path.name)
+        return [glance if self.path.name == "screen.onnx" else 30.0]
 
-    monkeypatch.setattr(CrossEncoder, "run", counting)
-    classifier = default_classifier()
-    unrelated = ("Tea is in the cupboard.", "The deploy went out at noon.")
-    update = ("The staging API listens on port 8080.", "Staging API: port is 9090 now.")
-    clear, open_ = classifier.score("", [unrelated])[0], classifier.score("", [update])[0]
-    assert read == ["screen.onnx", "screen.onnx", "model.onnx"]
-    assert clear < classifier.threshold < open_
+    monkeypatch.setattr(CrossEncoder, "run", run)
+    classifier = LocalClassifier()
+    pair = ("The staging API listens on port 8080.", "Staging API: port is 9090 now.")
+    guess = classifier.glance("", [pair])[0]
+    score = classifier.score("", [pair])[0]
+    assert ran == read
+    assert (score >= classifier.threshold) == (glance >= 0)
+    assert (guess == score) == (len(read) == 1)
 
 
 def test_what_answers_a_question_scores_above_another_slot_or_person() -> None:
