@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from dataclasses import astuple
 from pathlib import Path
+from typing import Any
 
 from training.kappa.data import (
     load_contrasts,
@@ -25,7 +26,7 @@ from training.kappa.data import (
 from training.kappa.draw import AnswerRow, Draw, Mixture, PairRow, StanceRow
 
 Row = PairRow | StanceRow | AnswerRow
-KINDS: dict[str, type[Row]] = {"pair": PairRow, "stance": StanceRow, "answer": AnswerRow}
+KINDS: dict[str, Any] = {"pair": PairRow, "stance": StanceRow, "answer": AnswerRow}
 NLI_PAIRS = 60_000
 
 
@@ -36,6 +37,16 @@ def draw_rows(draw: Draw, *, times: int) -> Counter[Row]:
     for _ in range(times):
         rows.update([*draw.pairs(mixture), *draw.stances(mixture), *draw.answers(mixture)])
     return rows
+
+
+def write_rows(path: Path, rows: Counter[Row]) -> None:
+    """Writes rows with their counts, one a line."""
+    names = {kind: name for name, kind in KINDS.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as file:
+        for row, count in rows.items():
+            line = [names[type(row)], astuple(row), count]
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def load_rows(path: Path) -> list[tuple[Row, int]]:
@@ -65,13 +76,8 @@ def main() -> None:
     families = seen(load_families(), "train")
     draw = Draw(families, pools, load_facts("train"), load_remarks("train"), seed=args.seed)
     rows = draw_rows(draw, times=args.times)
-    names = {kind: name for name, kind in KINDS.items()}
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    with args.out.open("w", encoding="utf-8") as file:
-        for row, count in rows.items():
-            line = [names[type(row)], astuple(row), count]
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    print(dict(Counter(names[type(row)] for row in rows)), "different rows")
+    write_rows(args.out, rows)
+    print(dict(Counter(type(row).__name__ for row in rows)), "different rows")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from training.kappa.data import load_contrasts, load_facts, load_families, load_remarks, seen
+from training.kappa.draw import UNKNOWN, AnswerRow, Draw, Mixture, PairRow, StanceRow
+from training.kappa.rows import draw_rows, load_rows, write_rows
+
+
+@pytest.fixture(scope="module")
+def draw() -> Draw:
+    pools = {"contrasts": load_contrasts("train")}
+    families = seen(load_families(), "train")
+    return Draw(families, pools, load_facts("train"), load_remarks("train"), seed=0)
+
+
+def test_rows_come_back_from_their_file_as_they_were(draw: Draw, tmp_path: Path) -> None:
+    rows = draw_rows(draw, times=2)
+    write_rows(tmp_path / "made" / "rows.jsonl", rows)
+    assert dict(load_rows(tmp_path / "made" / "rows.jsonl")) == dict(rows)
+    assert {type(row) for row in rows} == {PairRow, StanceRow, AnswerRow}
+
+
+def test_only_what_was_put_together_anew_has_no_label(draw: Draw) -> None:
+    nothing = dict.fromkeys(Mixture.__dataclass_fields__, 0)
+    anew = draw.pairs(Mixture(**nothing | {"recombined": 40}))
+    labelled = draw.pairs(Mixture(**nothing | {"explicit": 10, "contrasts": 10, "remarks": 20}))
+    assert {row.label for row in anew} == {None}
+    assert {row.label for row in labelled} == {0.0, 1.0}
+    hearsay = draw.stances(Mixture(**nothing | {"hearsay": 10}))
+    assert {row.label for row in hearsay} == {UNKNOWN}
+
+
+def test_a_remark_never_conflicts_and_texts_stand_in_a_fixed_order(draw: Draw) -> None:
+    nothing = dict.fromkeys(Mixture.__dataclass_fields__, 0)
+    rows = draw.pairs(Mixture(**nothing | {"remarks": 60}))
+    assert {row.label for row in rows} == {0.0}
+    assert all(first < second for _, first, second in (row.texts for row in rows))
+
+
+def test_nothing_held_out_is_drawn(draw: Draw) -> None:
+    held = {
+        line
+        for part in ("dev", "test")
+        for line in itertools.chain.from_iterable(load_remarks(part))
+    } | {pair.newer for part in ("dev", "test") for pair in load_contrasts(part)}
+    drawn = {
+        text for row in draw_rows(draw, times=3) if isinstance(row, PairRow) for text in row.texts
+    }
+    known = {pair.newer for pair in load_contrasts("train")}
+    assert not drawn & (held - known)
