@@ -72,7 +72,8 @@ def check_remarks(path: Path) -> Report:
     lines: Counter[str] = Counter()
     topics: Counter[str] = Counter()
     for where, row in _rows(path):
-        if row.keys() != {"writer", "topic", "lines"} or not all(map(normal, row["lines"])):
+        keys = {"writer", "topic", "lines"}
+        if row.keys() != keys or not row["lines"] or not all(map(normal, row["lines"])):
             report.errors.append(f"schema: {where}: needs writer, topic and lines")
             continue
         topics[normal(row["topic"])] += 1

@@ -27,7 +27,7 @@ from gcmem.types import Candidate, CandidateSet, Chunk, Conflict, Scope
 from tests.conftest import day, same_slot
 from tests.serve.conftest import app_over, bearer
 
-SECRET = "pin=4711"
+SECRET = "pin=kumquat-47"  # no id and no time can hold it by chance
 
 
 def value(client: TestClient, line: str) -> float:
@@ -83,7 +83,7 @@ def test_no_metric_names_a_user_a_key_or_a_text(guarded: TestClient, keys: KeySt
     ana, admin = bearer(keys, "the-key", scope=Scope(user_id="ana-7")), bearer(keys, "admin")
     guarded.post("/v1/memories", json={"messages": SECRET}, headers=ana)
     page = guarded.get("/metrics", headers=admin).text
-    assert not [word for word in ("ana-7", "the-key", "4711") if word in page]
+    assert not [word for word in ("ana-7", "the-key", "kumquat") if word in page]
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[dict[str, object]]:
@@ -107,7 +107,7 @@ def test_a_request_is_one_line_without_contents_unless_asked(
     assert isinstance(first["ms"], float)
     assert second["status"] == 422
     everything = json.dumps(logged(caplog))
-    assert ("4711" in everything) == log_contents
+    assert ("kumquat" in everything) == log_contents
     assert ana["Authorization"].split("_", 2)[2] not in everything
 
 
@@ -127,7 +127,7 @@ def test_a_crash_is_logged_by_its_place_not_its_words(
     assert crash["error"] == "RuntimeError"
     assert crash["request_id"] == reply.headers["x-request-id"]
     assert "broken" in str(crash["frames"])
-    assert "4711" not in json.dumps(logged(caplog))
+    assert "kumquat" not in json.dumps(logged(caplog))
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_operations_are_spans_of_the_caller_s_trace(
     assert delete.attributes["gen_ai.memory.record.id"] == added["id"]
     assert missing.attributes is not None
     assert missing.attributes["error.type"] == "ChunkNotFoundError"
-    assert "4711" not in "".join(s.to_json() for s in spans.get_finished_spans())
+    assert "kumquat" not in "".join(s.to_json() for s in spans.get_finished_spans())
 
 
 def test_without_opentelemetry_nothing_happens() -> None:

@@ -229,6 +229,20 @@ def test_a_held_out_family_with_another_writer_is_an_error(tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("lines", "error"),
+    [
+        ([], "schema: remarks.jsonl:1: needs writer, topic and lines"),
+        (["Tea.", " "], "schema: remarks.jsonl:1: needs writer, topic and lines"),
+        (["Tea is ready.", "tea is  ready."], "duplicate: remark 'tea is ready.'"),
+    ],
+)
+def test_a_topic_needs_different_remarks(tmp_path: Path, lines: list[str], error: str) -> None:
+    row = {"writer": "w51", "topic": "tea", "lines": lines}
+    (tmp_path / "remarks.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    assert lint(tmp_path, family()).errors == [error]
+
+
 def test_the_command_says_and_returns_what_it_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

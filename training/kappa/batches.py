@@ -13,7 +13,7 @@ import torch
 from tokenizers import Tokenizer
 from torch.utils.data import IterableDataset, get_worker_info
 from training.kappa.draw import MAX_OPTIONS, UNKNOWN, AnswerRow, PairRow, StanceRow
-from training.kappa.rows import Row
+from training.kappa.rows import Row, labelled
 
 from gcmem.conflict.cross_encoder import END, PAD, SPECIAL, layout
 
@@ -27,11 +27,6 @@ SIZES: dict[type[Row], tuple[int, int]] = {
     AnswerRow: (64, 1),
 }
 """How many rows of a task a step has, and in how many passes they are read."""
-NO_LABEL: dict[type[Row], tuple[int | None, ...]] = {
-    PairRow: (None,),
-    StanceRow: (UNKNOWN,),
-    AnswerRow: (),
-}
 
 
 @dataclass
@@ -117,16 +112,14 @@ def target_of(row: Row, taught: np.ndarray | None) -> np.ndarray:
         label = np.zeros(MAX_OPTIONS + 1, dtype=np.float32)
         if row.label != UNKNOWN:
             label[MAX_OPTIONS if row.label is None else row.label] = 1.0
-        known = row.label != UNKNOWN
         sure = None if taught is None else np.exp(taught - taught.max())
         sure = None if sure is None else sure / sure.sum()
     else:
-        known = row.label is not None
-        label = np.array([row.label if known else 0.0], dtype=np.float32)
+        label = np.array([row.label or 0.0], dtype=np.float32)
         sure = None if taught is None else 1 / (1 + np.exp(-taught[:1]))
     if sure is None:
         return label
-    return ((label + sure) / 2 if known else sure).astype(np.float32)
+    return ((label + sure) / 2 if labelled(row) else sure).astype(np.float32)
 
 
 class Stream(IterableDataset[list[Batch]]):
@@ -147,7 +140,7 @@ class Stream(IterableDataset[list[Batch]]):
             chosen = [
                 (row, count, None if taught is None else taught[n])
                 for n, (row, count) in enumerate(rows)
-                if isinstance(row, kind) and (taught is not None or row.label not in NO_LABEL[kind])
+                if isinstance(row, kind) and (taught is not None or labelled(row))
             ]
             targets = [target_of(row, logits) for row, _, logits in chosen]
             pool = [(row, target) for (row, _, _), target in zip(chosen, targets, strict=True)]

@@ -1,9 +1,9 @@
-"""The training data: families of states, contrasts, facts, and public NLI pairs.
+"""The training data: families of states, contrasts, facts, remarks, and public NLI pairs.
 
 Two things are held out. Whole families, by writer (`DEV_WRITERS`, `TEST_WRITERS`), measure what
 the model makes of a topic it never saw. In all other families a share of the sentences and pairs,
 chosen by a hash of their text, measures unseen sentences of seen families. A contrast (one older
-line, many newer) and a relation of facts fall into one part whole.
+line, many newer), a relation of facts and a topic of remarks fall into one part whole.
 """
 
 from __future__ import annotations

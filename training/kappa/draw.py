@@ -1,4 +1,4 @@
-"""Draws training rows for ever, each batch of the same mixture."""
+"""Draws training rows of all tasks, each draw of the same mixture."""
 
 from __future__ import annotations
 
@@ -138,6 +138,8 @@ class Draw:
         rng = self._rng
         a, b = rng.sample(rng.choice(self._together), 2)
         question = rng.choice([a.question, b.question, ""])
+        if a.older == b.older:  # of one contrast: the older line with either is labelled
+            return question, a.newer, b.newer, None
         return question, rng.choice([a.older, a.newer]), rng.choice([b.older, b.newer]), None
 
     def _remark(self) -> tuple[str, str, str, float]:

@@ -1,7 +1,8 @@
 """Ships a trained scorer and its screen: ONNX, 8 bits, calibrated.
 
     python -m training.kappa.export --run DIR --checkpoint DIR --screen DIR --screen-checkpoint DIR
-    python -m training.kappa.export            # the models are there, only calibrate them anew
+
+A model that is not named stays as it is; without any, those that are there are calibrated anew.
 
 Writes src/gcmem/models/kappa: model.onnx, screen.onnx, config.json (calibration and thresholds,
 all chosen on the dev part with the 8-bit models) and test_pairs.jsonl (the held-out pairs that
@@ -50,7 +51,7 @@ STANCE_TEMPERATURE = 2.0
 LEAST = 0.4
 """The lowest threshold: below it, pairs that have nothing to do with each other come in."""
 SCREENED = 0.015
-"""The share of the conflicts that the screen may keep from the larger model."""
+"""The share of the conflicts seen by both together that the screen may keep from the model."""
 ACCEPTED = 0.98
 """The precision that the screen must have where it decides for a conflict alone."""
 
@@ -165,7 +166,7 @@ def evaluation_pairs(families: list[Family], part: str) -> list[Pair]:
 def main() -> None:
     """Exports, calibrates on dev and writes the test pairs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--run", type=Path, help="a run of training.kappa.train; else calibrate")
+    parser.add_argument("--run", type=Path, help="a run of training.kappa.train")
     parser.add_argument("--checkpoint", type=Path, help="what it was made of")
     parser.add_argument("--screen", type=Path, help="the run of the screen")
     parser.add_argument("--screen-checkpoint", type=Path)
@@ -175,6 +176,7 @@ def main() -> None:
     if args.run:
         model = load_scorer(args.run, checkpoint=args.checkpoint)
         export_onnx(model, args.target / "model.onnx", outputs=OUTPUTS)
+    if args.screen:
         screen = load_scorer(args.screen, checkpoint=args.screen_checkpoint)
         export_onnx(PairOnly(screen), args.target / "screen.onnx", outputs=OUTPUTS[:1])
     families = load_families()

@@ -10,7 +10,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 import torch
-from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers
+from tokenizers import Regex, Tokenizer, pre_tokenizers
 from tokenizers.models import BPE
 from torch import nn
 from training.kappa.draw import MAX_OPTIONS, AnswerRow, PairRow, StanceRow
@@ -147,7 +147,6 @@ def tokenizer_of(file: gguf.GGUFReader) -> Tokenizer:
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
-    tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
 
 

@@ -1,4 +1,4 @@
-"""Measures a scorer on what was held out, both tasks."""
+"""Measures a scorer on what was held out, all tasks."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ def measure(judge: Judge, part: str) -> dict[str, Any]:
         scores = score_pairs(judge, pairs)
         report[name] = summarise(pairs, scores)
     report["answers in contrasts"] = answer_figures(judge, load_contrasts(part))
-    return report | measure_stances(judge, part)
+    for name, chosen in (("unseen", new), ("seen", old)):
+        report[f"stance, {name} families"] = stance_figures(judge, stance_rows(chosen))
+    return report
 
 
 def answer_figures(judge: Judge, pairs: Sequence[Pair]) -> Any:
@@ -116,13 +118,3 @@ def brief(judge: Judge, part: str) -> dict[str, Any]:
         found[name] = figures["recall_at_precision_95"]
         found[f"stance, {name}"] = stance_figures(judge, stance_rows(chosen))["accuracy"]
     return found
-
-
-def measure_stances(judge: Judge, part: str) -> dict[str, Any]:
-    """Returns the figures of the stances alone: a few seconds."""
-    families = load_families()
-    sets = {"unseen": held_out(families, part), "seen": seen(families, part)}
-    return {
-        f"stance, {name} families": stance_figures(judge, stance_rows(chosen))
-        for name, chosen in sets.items()
-    }

@@ -23,11 +23,16 @@ from training.kappa.data import (
     load_statebench,
     seen,
 )
-from training.kappa.draw import AnswerRow, Draw, Mixture, PairRow, StanceRow
+from training.kappa.draw import UNKNOWN, AnswerRow, Draw, Mixture, PairRow, StanceRow
 
 Row = PairRow | StanceRow | AnswerRow
 KINDS: dict[str, Any] = {"pair": PairRow, "stance": StanceRow, "answer": AnswerRow}
 NLI_PAIRS = 60_000
+
+
+def labelled(row: Row) -> bool:
+    """Says whether a row has a label; a stance's None is one: it speaks for none of the options."""
+    return row.label != UNKNOWN if isinstance(row, StanceRow) else row.label is not None
 
 
 def draw_rows(draw: Draw, *, times: int) -> Counter[Row]:
@@ -52,10 +57,11 @@ def write_rows(path: Path, rows: Counter[Row]) -> None:
 def load_rows(path: Path) -> list[tuple[Row, int]]:
     """Reads rows with their counts."""
     rows: list[tuple[Row, int]] = []
-    for line in path.read_text("utf-8").splitlines():
-        kind, fields, count = json.loads(line)
-        values = (tuple(f) if isinstance(f, list) else f for f in fields)
-        rows.append((KINDS[kind](*values), count))
+    with path.open(encoding="utf-8") as file:  # texts may hold what splitlines takes for an end
+        for line in file:
+            kind, fields, count = json.loads(line)
+            values = (tuple(f) if isinstance(f, list) else f for f in fields)
+            rows.append((KINDS[kind](*values), count))
     return rows
 
 

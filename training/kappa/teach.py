@@ -22,10 +22,10 @@ import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
 from torch.nn.functional import cross_entropy
-from training.kappa.draw import MAX_OPTIONS, UNKNOWN, AnswerRow, PairRow, StanceRow
+from training.kappa.draw import MAX_OPTIONS, AnswerRow, PairRow, StanceRow
 from training.kappa.language_model import ANSWER, OPTIONS, PAIR, LanguageModel, judge, shuffled
 from training.kappa.report import measure
-from training.kappa.rows import Row, load_rows
+from training.kappa.rows import Row, labelled, load_rows
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SHARES = {PairRow: 150, StanceRow: 90, AnswerRow: 16}
@@ -94,11 +94,6 @@ def train(model: LanguageModel, rows: Sequence[tuple[Row, int]], args: argparse.
         if step % 50 == 0:
             print(f"step {step} loss {total:.4f} {done:.0%}", flush=True)
         step += 1
-
-
-def labelled(row: Row) -> bool:
-    """Says whether a row has a label: None stands for an option that is none of them."""
-    return row.label != UNKNOWN if isinstance(row, StanceRow) else row.label is not None
 
 
 def main() -> None:

@@ -183,6 +183,8 @@ def main() -> None:
     rows = load_rows(args.rows)
     texts.read(row for row, _ in rows)
     taught = np.load(args.taught) if args.taught else None
+    if taught is not None and len(taught) != len(rows):
+        parser.error(f"{args.taught} is about {len(taught)} rows, {args.rows} has {len(rows)}")
     tasks = (PairRow,) if args.pairs_only else (PairRow, StanceRow, AnswerRow)
     seed = args.seed + run.step  # a sitting draws other batches than the one before it
     stream = Stream(rows, taught, texts, seed=seed, tasks=tasks)

@@ -17,6 +17,8 @@ POSITION_DISCOUNT = 0.97
 """What is shown first counts a little more, as it does with language models."""
 ON_TOPIC = 0.2
 """How far a chunk must be on the topic for the stances to decide the vote."""
+MOST_OPTIONS = 8
+"""Among more options than this, stances are not read: they were taught with five at the most."""
 READ = 8
 """How many sentences are read for the best answer."""
 UNCLEAR_SHARE = 0.05
@@ -27,8 +29,9 @@ class LocalReader:
     """Votes and quotes: it neither reasons nor writes, and never says what no chunk says.
 
     Given options, every chunk votes for the one it speaks for, as far as it is on the topic
-    (`stances`). Where no chunk is, or nothing reads stances, those that name an option vote, by
-    similarity to the question with each option. What is shown earlier counts a little more.
+    (`stances`). Where no chunk is, or nothing reads stances, those that name an option vote, or if
+    none does all, by similarity to the question with each option. What is shown earlier counts a
+    little more.
     Without options, it quotes the sentence that answers the question best (`answers`), of those
     that are closest to it.
     """
@@ -72,7 +75,7 @@ class LocalReader:
     def _votes(self, prompt: Prompt) -> tuple[Vectors, Vectors]:
         """Returns each chunk's vote over the options, and how much it counts."""
         texts = [chunk.text for chunk in prompt.chunks]
-        if self._stances is not None:
+        if self._stances is not None and len(prompt.options) <= MOST_OPTIONS:
             said = np.array(
                 self._stances.stances(prompt.question, prompt.options, texts), dtype=np.float32
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,7 +19,7 @@ from gcmem.conflict.cross_encoder import END, CrossEncoder, layout, pair_rows, t
 FOLDER = Path(__file__).parent.parent / "models" / "kappa"
 
 REMEMBERED = 20_000
-"""Stances and glances that are kept in memory, at the most."""
+"""How many stances, and how many glances, are kept in memory."""
 
 
 class LocalClassifier:
@@ -37,7 +38,7 @@ class LocalClassifier:
         self._screen = CrossEncoder(folder / "screen.onnx")
         self._lock = threading.Lock()
         # What was glanced at may be read more closely next.
-        self._glances: dict[tuple[int, ...], float] = {}
+        self._glances: dict[bytes, float] = {}
         # The oracle and the reader ask for the same stances.
         self._stances: dict[tuple[tuple[str, ...], str], tuple[float, ...]] = {}
         self.id = f"{self._settings['name']}@{self._settings['version']}"
@@ -115,14 +116,15 @@ class LocalClassifier:
         return _probability(screen["scale"] * self._screen_logit(row) + screen["bias"])
 
     def _screen_logit(self, row: list[int]) -> float:
-        known = self._glances.get(tuple(row))
+        key = array("I", row).tobytes()
+        known = self._glances.get(key)
         if known is None:
             (logit,) = self._screen.run(row, ["pair"])
             known = float(logit)
             with self._lock:
-                if len(self._glances) > REMEMBERED:
+                if len(self._glances) >= REMEMBERED:
                     self._glances.clear()
-                self._glances[tuple(row)] = known
+                self._glances[key] = known
         return known
 
     def _stance(self, row: list[int], *, count: int) -> tuple[float, ...]:

@@ -15,6 +15,8 @@ Pair = tuple[Chunk, Chunk]
 Key = tuple[str, str]
 Queues = dict[str, list[Chunk]]
 
+GLANCE = " at a glance"
+"""What follows a classifier's id where its first guesses are kept."""
 NEAR = 6
 """Behind a gate, a chunk is held against so many newer ones: the newest, and the most similar."""
 
@@ -53,9 +55,10 @@ class TopicGate:
 class PairwiseOracle:
     """Holds every chunk against newer ones, until one contradicts it.
 
-    The newest come first; behind a gate, the newest and the most similar do, then a few more, in
-    the order that a glance gives, where the classifier has one. What has contradicted one chunk is
-    held against the others too: a fact that changed was often said many times before. Pairs of two
+    The newest come first; behind a gate, the newest and the most similar do, then a few more.
+    Where the classifier has a glance, that says which of them are read first. What has contradicted
+    one chunk is held against the older others too, as far as the gate lets it: a fact that changed
+    was often said many times before. Pairs of two
     users and pairs with the same text can't conflict; what the gate stops is not judged, what the
     cache knows is not judged again. Since one witness is enough to shadow a chunk, the conflicts
     returned are those needed for the verdict, not all that exist; a pair that can't be ordered in
@@ -124,12 +127,12 @@ class PairwiseOracle:
             return first, then, far
         by_id = {item.chunk.id: item.chunk for item in candidates}
         for i, queue in first.items():
-            older = by_id[i]
-            newest = max(queue, key=by_time)
-            others = [n for n in queue if n is not newest]
-            first[i] = [newest, *others[:1], *(n for n in others[1:] if _unordered(older, n))]
-            rest = [n for n in others[1:] if not _unordered(older, n)]
-            then[i], far[i] = rest[: NEAR - 2], rest[NEAR - 2 :]
+            free = [newer for newer in queue if _unordered(by_id[i], newer)]
+            dated = [newer for newer in queue if newer not in free]
+            newest = sorted(dated, key=by_time)[-1:]
+            nearest = [newer for newer in dated if newer not in newest]
+            first[i] = [*newest, *nearest[:1], *free]
+            then[i], far[i] = nearest[1 : NEAR - 1], nearest[NEAR - 1 :]
         return first, then, far
 
 
@@ -152,7 +155,7 @@ class _Reading:
         self._known: dict[Key, float] = {}
         self._glanced: dict[Key, float] = {}
         self._glance = classifier.glance if isinstance(classifier, QuickClassifier) else None
-        self._glance_id = f"{classifier.id} at a glance"
+        self._glance_id = classifier.id + GLANCE
 
     def recall(self, pairs: Iterable[Pair]) -> None:
         """Looks up, at once, what the cache knows of the pairs."""
@@ -165,7 +168,7 @@ class _Reading:
 
     def scores(self, pairs: list[Pair]) -> list[float]:
         """Returns how surely each pair contradicts."""
-        self._read(pairs, self._known, self._classifier.id, self._classifier.score)
+        self._known |= self._read(pairs, self._known, self._classifier.id, self._classifier.score)
         return [self._known[older.id, newer.id] for older, newer in pairs]
 
     def likeliest_first(self, queues: Queues, by_id: Mapping[str, Chunk]) -> Queues:
@@ -174,8 +177,9 @@ class _Reading:
             return queues
         pairs = [(by_id[i], newer) for i, queue in queues.items() for newer in queue]
         unknown = [(a, b) for a, b in pairs if (a.id, b.id) not in self._known]
-        self._read(unknown, self._glanced, self._glance_id, self._glance)
-        glances = self._glanced | self._known
+        self._glanced |= self._read(unknown, self._glanced, self._glance_id, self._glance)
+        # Glances first: what is known by now must not change the order that it was read in.
+        glances = self._known | self._glanced
         return {
             i: sorted(queue, key=lambda newer, i=i: -glances[i, newer.id])  # type: ignore[misc]
             for i, queue in queues.items()
@@ -184,16 +188,17 @@ class _Reading:
     def _read(
         self,
         pairs: list[Pair],
-        known: dict[Key, float],
+        known: Mapping[Key, float],
         scorer: str,
         score: Callable[[str, Sequence[tuple[str, str]]], list[float]],
-    ) -> None:
+    ) -> dict[Key, float]:
+        """Returns the scores of the pairs that are not known, and keeps them."""
         missing = [(a, b) for a, b in pairs if (a.id, b.id) not in known]
         scores = score(self._question, [(a.text, b.text) for a, b in missing]) if missing else []
         fresh = {(a.id, b.id): s for (a, b), s in zip(missing, scores, strict=True)}
-        known |= fresh
         if self._cache is not None and fresh:
             self._cache.put(scorer, self._question, fresh)
+        return fresh
 
 
 def _unordered(a: Chunk, b: Chunk) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from gcmem.conflict.pairwise import GLANCE
 from gcmem.protocols import Store, VerdictCache
 from gcmem.types import Conflict, Resolution, SearchResult, Timings
 
@@ -78,7 +79,10 @@ class Metrics:
 
 
 class CountedVerdicts:
-    """A verdict cache that counts: what it knows is a hit, what it is given came from κ."""
+    """A verdict cache that counts: what it knows is a hit, what it is given came from κ.
+
+    First guesses are no scores, and are not counted.
+    """
 
     def __init__(self, cache: VerdictCache, metrics: Metrics) -> None:
         self._cache = cache
@@ -90,12 +94,14 @@ class CountedVerdicts:
     ) -> dict[tuple[str, str], float]:
         """Returns the known scores, and counts them."""
         known = self._cache.get(oracle, question, pairs)
-        self._hits.inc(len(known))
+        if not oracle.endswith(GLANCE):
+            self._hits.inc(len(known))
         return known
 
     def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
         """Keeps scores that a model has just made, and counts them."""
-        self._calls.inc(len(scores))
+        if not oracle.endswith(GLANCE):
+            self._calls.inc(len(scores))
         self._cache.put(oracle, question, scores)
 
     def link(self, conflicts: Sequence[Conflict]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,42 @@ def test_what_has_contradicted_one_chunk_is_held_against_all_that_said_the_same(
     chunks = [Chunk(id=str(n), text=t, at=day(n), seq=n + 1) for n, t in enumerate(texts)]
     oracle = PairwiseOracle(Glancing(), gate=TopicGate(_Line(texts)))
     assert {c.older for c in oracle.judge(candidates(*chunks))} == set("0123456789")
+
+
+class Doubtful(Recording):
+    """Its first guess and its verdict put two witnesses in different orders."""
+
+    def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [{"first": 0.9, "second": 0.7}[newer] for _, newer in pairs]
+
+    def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        super().score(question, pairs)
+        return [{"first": 0.6, "second": 0.65}[newer] for _, newer in pairs]
+
+
+def test_asked_again_the_witness_is_the_same_and_nothing_more_is_read(tmp_path: Path) -> None:
+    Memory(tmp_path / "m.db", encoder=HashEncoder()).close()
+    verdicts = SQLiteVerdicts(str(tmp_path / "m.db"))
+    old = Chunk(id="o", text="old", at=day(0), seq=1)
+    one = Chunk(id="a", text="first", at=day(1), seq=2, scope=Scope(user_id="x"))
+    two = Chunk(id="b", text="second", at=day(1), seq=2, scope=Scope(user_id="x"))
+    asked = candidates(replace(old, scope=Scope(user_id="x")), one, two)
+    classifier = Doubtful()
+    oracle = PairwiseOracle(classifier, cache=verdicts, threshold=0.55)
+    found = oracle.judge(asked)
+    read = len(classifier.asked)
+    assert oracle.judge(asked) == found
+    assert len(classifier.asked) == read
+    verdicts.close()
+
+
+def test_a_dated_chunk_does_not_take_the_place_of_what_can_not_be_ordered() -> None:
+    texts = ["plain", *(f"other {n}" for n in range(6)), "new"]
+    chunks = [Chunk(id=str(n), text=text, at=None) for n, text in enumerate(texts)]
+    dated = Chunk(id="z", text="dated", at=day(1), seq=1)
+    gate = TopicGate(_Line([*texts, "dated"]))
+    found = PairwiseOracle(Recording(), gate=gate).judge(candidates(*chunks, dated))
+    assert {"0", "7"} in [{c.older, c.newer} for c in found]
 
 
 class _Line(HashEncoder):
