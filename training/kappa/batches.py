@@ -59,8 +59,7 @@ class Texts:
 
     def read(self, rows: Iterable[Row]) -> None:
         """Tokenises what rows say, so that processes forked later need not."""
-        texts = {text for row in rows for text in texts_of(row)} - self._ids.keys()
-        unread = sorted(texts)
+        unread = sorted({t for row in rows for t in texts_of(row) if t not in self._ids})
         for text, found in zip(
             unread, self._tokenizer.encode_batch(unread, add_special_tokens=False), strict=True
         ):

@@ -101,15 +101,13 @@ class LocalClassifier:
 
     def _conflict(self, row: list[int]) -> float:
         screen, weights = self._settings["screen"], self._settings["pair"]
-        logit = self._screen_logit(row)
-        glance = _probability(screen["scale"] * logit + screen["bias"])
+        glance = self._glance(row)
         if glance < screen["below"] or glance >= screen["above"]:
             return glance
         (look,) = self._model.run(row, ["pair"])
         # Two opinions err less often than one.
-        return _probability(
-            weights["model"] * float(look) + weights["screen"] * logit + weights["bias"]
-        )
+        both = weights["model"] * float(look) + weights["screen"] * self._screen_logit(row)
+        return _probability(both + weights["bias"])
 
     def _glance(self, row: list[int]) -> float:
         screen = self._settings["screen"]

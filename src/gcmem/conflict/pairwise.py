@@ -58,11 +58,12 @@ class PairwiseOracle:
     The newest come first; behind a gate, the newest and the most similar do, then a few more.
     Where the classifier has a glance, that says which of them are read first. What has contradicted
     one chunk is held against the older others too, as far as the gate lets it: a fact that changed
-    was often said many times before. Pairs of two
-    users and pairs with the same text can't conflict; what the gate stops is not judged, what the
-    cache knows is not judged again. Since one witness is enough to shadow a chunk, the conflicts
-    returned are those needed for the verdict, not all that exist; a pair that can't be ordered in
-    time is always judged, so that it can be reported.
+    was often said many times before.
+
+    Pairs of two users and pairs with the same text can't conflict; what the gate stops is not
+    judged, what the cache knows is not judged again. Since one witness is enough to shadow a chunk,
+    the conflicts returned are those needed for the verdict, not all that exist; a pair that can't
+    be ordered in time is always judged, so that it can be reported.
     """
 
     def __init__(
@@ -128,9 +129,8 @@ class PairwiseOracle:
         by_id = {item.chunk.id: item.chunk for item in candidates}
         for i, queue in first.items():
             free = [newer for newer in queue if _unordered(by_id[i], newer)]
-            dated = [newer for newer in queue if newer not in free]
-            newest = sorted(dated, key=by_time)[-1:]
-            nearest = [newer for newer in dated if newer not in newest]
+            nearest = [newer for newer in queue if not _unordered(by_id[i], newer)]
+            newest = [nearest.pop(nearest.index(max(nearest, key=by_time)))] if nearest else []
             first[i] = [*newest, *nearest[:1], *free]
             then[i], far[i] = nearest[1 : NEAR - 1], nearest[NEAR - 1 :]
         return first, then, far

@@ -98,7 +98,8 @@ def test_what_a_glance_finds_likeliest_is_read_first_and_glances_are_kept(tmp_pa
 def test_what_has_contradicted_one_chunk_is_held_against_all_that_said_the_same() -> None:
     # Ten stale lines are nearer to each other than the update is to all but the last of them.
     stale = [f"lives in the old town {'x ' * n}".strip() for n in range(10)]
-    texts = [*stale, "lives in the old town of 3"]
+    # It is not the newest line either, so the first of them would not meet it by themselves.
+    texts = [*stale, "lives in the old town of 3", "the old town has a fair"]
     chunks = [Chunk(id=str(n), text=t, at=day(n), seq=n + 1) for n, t in enumerate(texts)]
     oracle = PairwiseOracle(Glancing(), gate=TopicGate(_Line(texts)))
     assert {c.older for c in oracle.judge(candidates(*chunks))} == set("0123456789")
