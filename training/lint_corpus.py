@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from training.corpus_text import near_duplicates, normal, stems
 from training.kappa import data
 from training.lint_report import Report, share
-from training.lint_sets import check_contrasts, check_facts, check_remarks
+from training.lint_sets import check_contrasts, check_facts, check_notebooks, check_remarks
 
 MINIMUMS = {"families": 150, "behaviours": 15_000, "explicit": 5_000, "lookalikes": 5_000}
 STATE_AIM, BALANCE_AIM, LEAK_AIM = 40, 1.6, 0.03
@@ -387,6 +387,7 @@ def lint(folder: Path = data.CORPUS, minimums: Mapping[str, int] = MINIMUMS) -> 
         check_contrasts(folder / "contrasts.jsonl"),
         check_facts(folder / "facts.jsonl"),
         check_remarks(folder / "remarks.jsonl"),
+        check_notebooks(folder / "notebooks.jsonl"),
     ):
         report.add(found)
     return report

@@ -1,9 +1,9 @@
-"""Checks the contrasts, the facts and the remarks of the training corpus."""
+"""Checks the contrasts, facts, remarks and notebooks of the training corpus."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ CONTRASTS = frozenset(
     "conflict other_slot restated temporary other_person accumulating plan past hypothetical "
     "reported question".split()
 )
+MOST_VALUES = 5
+"""How many values a slot may have: as many as there may be options."""
 FACT_KEYS = frozenset({"subject", "first", "again", "second", "question"})
 
 
@@ -82,6 +84,49 @@ def check_remarks(path: Path) -> Report:
     report.errors += [f"duplicate: remark {text!r}" for text, n in lines.items() if n > 1]
     report.stats["remarks"] = {"topics": topics.total(), "lines": lines.total()}
     return report
+
+
+def check_notebooks(path: Path) -> Report:
+    """Checks that every slot has a question and values to tell apart, and no line stands twice."""
+    report = Report()
+    counts: Counter[str] = Counter()
+    subjects: Counter[str] = Counter()
+    for where, row in _rows(path):
+        faults = list(_notebook_faults(row))
+        report.errors += [f"schema: {where}: {fault}" for fault in faults]
+        if not faults:
+            subjects[normal(row["subject"])] += 1
+            counts["slots"] += len(row["questions"])
+            counts["lines"] += len(row["lines"])
+            counts["lines that say nothing of a slot"] += sum(
+                line["slot"] is None for line in row["lines"]
+            )
+    report.errors += [f"duplicate: notebook {name!r}" for name, n in subjects.items() if n > 1]
+    report.stats["notebooks"] = {"notebooks": subjects.total(), **counts}
+    return report
+
+
+def _notebook_faults(row: Mapping[str, Any]) -> Iterator[str]:
+    if row.keys() != {"writer", "subject", "questions", "lines"}:
+        yield "a notebook needs writer, subject, questions and lines"
+        return
+    values: dict[str, set[str]] = defaultdict(set)
+    for line in row["lines"]:
+        if line.keys() != {"slot", "value", "text"}:
+            yield "a line needs slot, value and text"
+            return
+        if (line["slot"] is None) != (line["value"] is None):
+            yield f"slot and value go together: {line['text']!r}"
+        elif line["slot"] is not None:
+            values[line["slot"]].add(line["value"])
+    texts = [normal(line["text"]) for line in row["lines"]]
+    if not all(texts) or len(set(texts)) < len(texts):
+        yield "a text is empty or stands there twice"
+    if values.keys() != row["questions"].keys() or not all(map(normal, row["questions"].values())):
+        yield "every slot needs lines and a question"
+    for slot, found in values.items():
+        if not 2 <= len({normal(value) for value in found}) == len(found) <= MOST_VALUES:
+            yield f"slot {slot!r} needs two to {MOST_VALUES} values, each written in one way"
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Any]]:

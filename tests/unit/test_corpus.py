@@ -243,6 +243,27 @@ def test_a_topic_needs_different_remarks(tmp_path: Path, lines: list[str], error
     assert lint(tmp_path, family()).errors == [error]
 
 
+@pytest.mark.parametrize(
+    ("questions", "lines", "error"),
+    [
+        ({"fuel": "What fuel?"}, [("fuel", "gas")], "slot 'fuel' needs two to 5 values"),
+        ({"fuel": "What fuel?"}, [("fuel", "gas"), ("fuel", "Gas")], "slot 'fuel' needs two to 5"),
+        ({}, [("fuel", "gas"), ("fuel", "coal")], "every slot needs lines and a question"),
+        ({"fuel": "What fuel?"}, [("fuel", None)], "slot and value go together: 'Line 0.'"),
+    ],
+)
+def test_a_notebook_needs_slots_with_values_to_tell_apart(
+    tmp_path: Path,
+    questions: dict[str, str],
+    lines: list[tuple[str, str | None]],
+    error: str,
+) -> None:
+    noted = [{"slot": s, "value": v, "text": f"Line {n}."} for n, (s, v) in enumerate(lines)]
+    row = {"writer": "w61", "subject": "the stove", "questions": questions, "lines": noted}
+    (tmp_path / "notebooks.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    assert lint(tmp_path, family()).errors[0].startswith(f"schema: notebooks.jsonl:1: {error}")
+
+
 def test_the_command_says_and_returns_what_it_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

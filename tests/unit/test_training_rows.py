@@ -6,14 +6,29 @@ from pathlib import Path
 import pytest
 from training.kappa.data import load_contrasts, load_facts, load_families, load_remarks, seen
 from training.kappa.draw import UNKNOWN, AnswerRow, Draw, Mixture, PairRow, StanceRow
+from training.kappa.notebooks import Line, Notebook, load_notebooks, notebook_pairs
 from training.kappa.rows import draw_rows, load_rows, write_rows
+
+NOTEBOOK = Notebook(
+    "the van",
+    {"driver": "Who drives the van?", "fuel": "What does the van run on?"},
+    (
+        Line("Ada drives the van.", "driver", "Ada"),
+        Line("Filled the van up with diesel.", "fuel", "diesel"),
+        Line("Ada had the van keys again.", "driver", "Ada"),
+        Line("The other van runs on petrol.", None, None),
+        Line("Bo took the van out as every day.", "driver", "Bo"),
+        Line("Plugged the van in overnight.", "fuel", "electric"),
+    ),
+)
 
 
 @pytest.fixture(scope="module")
 def draw() -> Draw:
     pools = {"contrasts": load_contrasts("train")}
     families = seen(load_families(), "train")
-    return Draw(families, pools, load_facts("train"), load_remarks("train"), seed=0)
+    remarks, notebooks = load_remarks("train"), load_notebooks("train")
+    return Draw(families, pools, load_facts("train"), remarks, notebooks, seed=0)
 
 
 def test_rows_come_back_from_their_file_as_they_were(draw: Draw, tmp_path: Path) -> None:
@@ -54,3 +69,39 @@ def test_no_held_out_remark_or_contrast_is_drawn(draw: Draw) -> None:
     pairs = [*load_contrasts("train"), *(pair for f in families for pair in f.pairs)]
     known = {text for pair in pairs for text in (pair.older, pair.newer)}
     assert not drawn & (held - known)
+
+
+def test_lines_of_a_notebook_conflict_where_they_give_one_slot_two_values() -> None:
+    pairs = NOTEBOOK.pairs()
+    conflicts = {(p.older, p.newer): p.question for p in pairs if p.conflict}
+    assert conflicts == {
+        ("Ada drives the van.", "Bo took the van out as every day."): "Who drives the van?",
+        ("Ada had the van keys again.", "Bo took the van out as every day."): "Who drives the van?",
+        (
+            "Filled the van up with diesel.",
+            "Plugged the van in overnight.",
+        ): "What does the van run on?",
+    }
+    restated = [(p.older, p.newer) for p in pairs if p.category == "notebook/restated"]
+    assert restated == [("Ada drives the van.", "Ada had the van keys again.")]
+
+
+def test_a_notebook_is_measured_on_as_many_others_as_conflicts() -> None:
+    kinds = [p.category for p in notebook_pairs([NOTEBOOK], seed=0)]
+    assert kinds.count("notebook/conflict") == kinds.count("notebook/other") == 3
+    assert kinds.count("notebook/restated") == 1
+
+
+def test_rows_of_a_notebook_are_labelled_by_its_slots() -> None:
+    nothing = dict.fromkeys(Mixture.__dataclass_fields__, 0)
+    draw = Draw(seen(load_families(), "train"), {}, [], [], [NOTEBOOK], seed=0)
+    label = {(min(p.older, p.newer), max(p.older, p.newer)): p.conflict for p in NOTEBOOK.pairs()}
+    for row in draw.pairs(Mixture(**nothing | {"notebooks": 60})):
+        assert row.label == label[row.texts[1:]]
+    value = {line.text: (line.slot, line.value) for line in NOTEBOOK.lines}
+    for stance in draw.stances(Mixture(**nothing | {"noted": 60})):
+        slot, said = value[stance.sentence]
+        known = slot is not None and stance.question == NOTEBOOK.questions[slot]
+        assert (None if stance.label is None else stance.options[stance.label]) == (
+            said if known else None
+        )

@@ -235,6 +235,12 @@ def load_nli(path: Path, *, limit: int, seed: int) -> list[Pair]:
     ]
 
 
+def load_mined(path: Path) -> list[Pair]:
+    """Reads what training.kappa.mine has found."""
+    with path.open(encoding="utf-8") as file:
+        return [Pair(*json.loads(line), conflict=False, category="mined") for line in file]
+
+
 def load_statebench(path: Path) -> list[Pair]:
     """Reads StateBench timelines: a fact and what supersedes it conflict, other facts do not."""
     pairs: list[Pair] = []

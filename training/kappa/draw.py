@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from training.kappa.data import Fact, Family, Pair
+from training.kappa.notebooks import Notebook
 
 MAX_OPTIONS = 5
 UNKNOWN = -1
@@ -60,17 +61,21 @@ class Mixture:
     lookalikes: int = 80
     contrasts: int = 150
     facts: int = 70
-    nli: int = 40
+    notebooks: int = 240
+    nli: int = 30
+    mined: int = 60
     statebench: int = 8
-    unrelated: int = 50
+    unrelated: int = 140
     remarks: int = 40
     same_state: int = 20
+    old_new: int = 30
     neighbours: int = 30
     said: int = 60
-    recombined: int = 280
-    stances: int = 240
-    off_topic: int = 110
-    hearsay: int = 60
+    recombined: int = 200
+    stances: int = 220
+    off_topic: int = 100
+    hearsay: int = 50
+    noted: int = 120
     answers: int = 90
 
 
@@ -78,8 +83,8 @@ class Draw:
     """Draws rows for all tasks from the training part.
 
     Labelled pairs are few and soon known by heart. Lines that were written about one thing, put
-    together anew, give many more: what those say only a teacher knows, and so it is with NLI pairs,
-    where any two scenes count as a contradiction.
+    together anew, give many more: what those say only a teacher knows. So it is with NLI pairs,
+    where any two scenes count as a contradiction, and with behaviours of two states.
     """
 
     def __init__(
@@ -88,6 +93,7 @@ class Draw:
         pools: dict[str, list[Pair]],
         relations: Sequence[Sequence[Fact]],
         remarks: Sequence[Sequence[str]],
+        notebooks: Sequence[Notebook],
         *,
         seed: int,
     ) -> None:
@@ -114,6 +120,12 @@ class Draw:
             groups.setdefault(pair.group, []).append(pair)
         self._contrasts = [pairs for pairs in groups.values() if pairs[0].question]
         self._together = [g for g in (*(f.pairs for f in families), *groups.values()) if len(g) > 1]
+        self._notebooks = notebooks
+        self._topics = [
+            [group for f in families if (group := f.pairs)],
+            list(groups.values()),
+            [notebook.pairs() for notebook in notebooks],
+        ]
 
     def pairs(self, mixture: Mixture) -> list[PairRow]:
         """Returns rows of the pair task; the two texts stand in a fixed order."""
@@ -127,7 +139,9 @@ class Draw:
         drawn += [self._facts() for _ in range(mixture.facts)]
         drawn += [self._remark() for _ in range(mixture.remarks)]
         drawn += [self._unrelated() for _ in range(mixture.unrelated)]
+        drawn += [self._noted() for _ in range(mixture.notebooks)]
         drawn += [self._same_state() for _ in range(mixture.same_state)]
+        drawn += [self._old_new() for _ in range(mixture.old_new)]
         drawn += [self._neighbours() for _ in range(mixture.neighbours)]
         drawn += [self._recombined() for _ in range(mixture.recombined)]
         drawn += [self._said() for _ in range(mixture.said)]
@@ -169,10 +183,29 @@ class Draw:
         return question, rng.choice([stated, fact.second]), text, 0.0
 
     def _unrelated(self) -> tuple[str, str, str, float]:
+        """Two lines about two things, or a behaviour instead of one of them."""
         rng = self._rng
-        one, other = rng.sample(self._pools[rng.choice(["explicit", "lookalikes"])], 2)
-        text = rng.choice([other.newer, other.older, rng.choice(self._sentences)])
-        return one.question, rng.choice([one.older, one.newer]), text, 0.0
+        one, other = (rng.choice(rng.choice(self._topics)) for _ in range(2))
+        pair, stranger = rng.choice(one), rng.choice(other)
+        text = rng.choice([stranger.older, stranger.newer])
+        if one is other or rng.random() < 0.3:
+            text = rng.choice(self._sentences)
+        return pair.question, rng.choice([pair.older, pair.newer]), text, 0.0
+
+    def _noted(self) -> tuple[str, str, str, float]:
+        """Two lines of a notebook, of one slot or of two."""
+        rng = self._rng
+        notebook = rng.choice(self._notebooks)
+        slot = rng.choice(sorted(notebook.questions))
+        line = rng.choice(notebook.about(slot))
+        near = [other for other in notebook.lines if other is not line]
+        if rng.random() < 0.6:
+            near = [other for other in near if other.slot == slot] or near
+        if rng.random() < 0.6:
+            near = [other for other in near if line.contradicts(other)] or near
+        other = rng.choice(near)
+        question = rng.choice([notebook.questions[slot]] * 3 + [""])
+        return question, line.text, other.text, float(line.contradicts(other))
 
     def _states(self) -> tuple[str, Family, list[str], list[str]]:
         """Returns a question, its family, and the behaviours of two of its states."""
@@ -183,11 +216,7 @@ class Draw:
         return question, family, one, other
 
     def _said(self) -> tuple[str, str, str, float]:
-        """A state said outright, against another or the same one, said or shown by behaviour.
-
-        Two behaviours of different states are no row: nothing in them contradicts, only the
-        states that they let one infer do, and pairs taught no model to see that.
-        """
+        """A state said outright, against another or the same one, said or shown by behaviour."""
         rng = self._rng
         family = rng.choice(self._outspoken)
         question = rng.choice([rng.choice(family.questions), ""])
@@ -203,6 +232,11 @@ class Draw:
         question, _, one, _ = self._states()
         return question, self._rng.choice(one), self._rng.choice(one), 0.0
 
+    def _old_new(self) -> tuple[str, str, str, None]:
+        """Behaviours of two states: they differ, but seldom does one rule the other out."""
+        question, _, one, other = self._states()
+        return question, self._rng.choice(one), self._rng.choice(other), None
+
     def _neighbours(self) -> tuple[str, str, str, float]:
         rng = self._rng
         question, family, one, _ = self._states()
@@ -211,11 +245,25 @@ class Draw:
 
     def answers(self, mixture: Mixture) -> list[AnswerRow]:
         """Returns rows of the answer task: does the sentence answer the question?"""
-        sources = [self._answer_in_contrast, self._answer_in_facts, self._answer_in_family]
+        sources = [
+            self._answer_in_contrast,
+            self._answer_in_facts,
+            self._answer_in_family,
+            self._answer_in_notebook,
+        ]
         rows = [
-            AnswerRow(*self._rng.choices(sources, [3, 2, 2])[0]()) for _ in range(mixture.answers)
+            AnswerRow(*self._rng.choices(sources, [3, 2, 2, 2])[0]())
+            for _ in range(mixture.answers)
         ]
         return [row for row in rows if row.question]
+
+    def _answer_in_notebook(self) -> tuple[str, str, float]:
+        rng = self._rng
+        notebook = rng.choice(self._notebooks)
+        slot = rng.choice(sorted(notebook.questions))
+        label = rng.random() < 0.5
+        lines = [line.text for line in notebook.lines if (line.slot == slot) == label]
+        return notebook.questions[slot], rng.choice(lines), float(label)
 
     def _answer_in_contrast(self) -> tuple[str, str, float]:
         rng = self._rng
@@ -258,10 +306,26 @@ class Draw:
             asked = rng.choices([family, other], [0.85, 0.15])[0]
             if asked is other:
                 sentence = rng.choice(rng.choice([v for v in family.states.values() if v]))
-            rows.append(
-                StanceRow(rng.choice(family.questions), self._options(asked), sentence, None)
-            )
-        return rows + [self._hearsay() for _ in range(mixture.hearsay)]
+            options = self._options(asked.states)
+            rows.append(StanceRow(rng.choice(family.questions), options, sentence, None))
+        rows += [self._hearsay() for _ in range(mixture.hearsay)]
+        return rows + [self._noted_stance() for _ in range(mixture.noted)]
+
+    def _noted_stance(self) -> StanceRow:
+        """A line of a notebook against the values of a slot, its own or another."""
+        rng = self._rng
+        notebook = rng.choice(self._notebooks)
+        slot = rng.choice(sorted(notebook.questions))
+        lines = notebook.about(slot) if rng.random() < 0.7 else notebook.lines
+        line = rng.choice(lines)
+        options = self._options(notebook.values(slot))
+        known = line.slot == slot and line.value in options
+        return StanceRow(
+            notebook.questions[slot],
+            options,
+            line.text,
+            options.index(str(line.value)) if known else None,
+        )
 
     def _hearsay(self) -> StanceRow:
         """A line of a family's pairs, of which no one has said which state it speaks for."""
@@ -269,13 +333,14 @@ class Draw:
         family = rng.choice(self._paired)
         pair = rng.choice(family.pairs)
         line = rng.choice([pair.older, pair.newer])
-        return StanceRow(rng.choice(family.questions), self._options(family), line, UNKNOWN)
+        options = self._options(family.states)
+        return StanceRow(rng.choice(family.questions), options, line, UNKNOWN)
 
     def _stance(self) -> StanceRow:
         rng = self._rng
         family = rng.choice(self._families)
         label = rng.choice(sorted(k for k, v in family.states.items() if v))
-        options = self._options(family)
+        options = self._options(family.states)
         said = family.says.get(label)
         lines = said if said and rng.random() < 0.2 else family.states[label]
         return StanceRow(
@@ -285,17 +350,16 @@ class Draw:
             options.index(label) if label in options else None,
         )
 
-    def _options(self, family: Family) -> tuple[str, ...]:
-        """Returns the family's states in any order; now and then one too few, or a stranger."""
+    def _options(self, states: Iterable[str]) -> tuple[str, ...]:
+        """Returns states in any order; now and then one too few, or a stranger."""
         rng = self._rng
-        options = sorted(family.states)
+        options = sorted(states)
         if len(options) > 2 and rng.random() < 0.1:
             options.remove(rng.choice(options))
         while len(options) < MAX_OPTIONS and rng.random() < 0.15:
             stranger = rng.choice(self._labels)
-            if stranger not in family.states:
+            if stranger not in options:
                 options.append(stranger)
-        options = list(dict.fromkeys(options))
         rng.shuffle(options)
         return tuple(options)
 

@@ -1,4 +1,4 @@
-"""Measures the shipped oracle on explicit pairs, families seen and unseen apart, and its gate.
+"""Measures the shipped oracle: its gate, explicit pairs of seen and unseen families, notebooks.
 
 python -m training.kappa.evaluate [--part test] [--record]
 
@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from training.kappa.data import Family, held_out, load_families, seen
+from training.kappa.notebooks import Notebook, load_notebooks
 
 from gcmem import Candidate, CandidateSet, Chunk
 from gcmem.conflict import GoldOracle, TopicGate
@@ -20,9 +22,13 @@ from gcmem.qualify import (
     SHIPPED_PAIRS,
     SHIPPED_RECORD,
     LabelledPair,
+    LabelledSet,
     load_pairs,
     qualify_pairs,
+    qualify_sets,
 )
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def pairs_of(families: list[Family]) -> list[LabelledPair]:
@@ -43,6 +49,42 @@ def pairs_of(families: list[Family]) -> list[LabelledPair]:
 def families_of(families: list[Family], part: str) -> list[Family]:
     """Returns everything that is held out for a part."""
     return [*held_out(families, part), *seen(families, part)]
+
+
+def sets_of(notebook: Notebook, *, options: bool) -> list[LabelledSet]:
+    """Returns a notebook as one whole memory a question; no line that stands may go."""
+    encoder = default_encoder()
+    vectors = encoder.encode([line.text for line in notebook.lines])
+    places = range(len(notebook.lines))
+    stale = {
+        slot: [
+            (str(a), str(b))
+            for a in places
+            for b in places[a + 1 :]
+            if notebook.lines[a].slot == slot and notebook.lines[a].contradicts(notebook.lines[b])
+        ]
+        for slot in notebook.questions
+    }
+    gone = {older for pairs in stale.values() for older, _ in pairs}
+    found = []
+    for slot, question in notebook.questions.items():
+        relevances = vectors @ encoder.encode([question])[0]
+        items = tuple(
+            Candidate(
+                chunk=Chunk(id=str(n), text=line.text, at=START + timedelta(days=n), seq=n + 1),
+                relevance=float(relevances[n]),
+                origin="mtm",
+            )
+            for n, line in enumerate(notebook.lines)
+        )
+        candidates = CandidateSet(
+            query=question, options=tuple(notebook.values(slot)) if options else (), items=items
+        )
+        kept = tuple(str(n) for n in places if str(n) not in gone)
+        found.append(
+            LabelledSet(candidates=candidates, conflicts=tuple(stale[slot]), must_keep=kept)
+        )
+    return found
 
 
 def gate_share(pairs: list[LabelledPair]) -> float:
@@ -79,6 +121,13 @@ def main() -> None:
         found = qualify_pairs(default_oracle(), pairs_of(chosen))
         print(
             f"{name} families: n {found.judged}, precision {found.precision}, recall {found.recall}"
+        )
+    for name, options in (("", False), (", options given", True)):
+        sets = [s for n in load_notebooks(part) for s in sets_of(n, options=options)]
+        found = qualify_sets(default_oracle(), sets)
+        print(
+            f"notebooks{name}: {len(sets)} questions, old lines removed {found.shadowed:.1%}, "
+            f"others kept {found.kept:.1%}"
         )
     if args.record:
         whole = qualify_pairs(default_oracle(), load_pairs(SHIPPED_PAIRS))

@@ -36,6 +36,7 @@ from training.kappa.data import (
     unrelated_updates,
 )
 from training.kappa.metrics import at_threshold, recall_at_precision
+from training.kappa.notebooks import load_notebooks, notebook_pairs
 from training.kappa.train import load_scorer
 from training.quantise import quantise
 
@@ -115,7 +116,7 @@ def fitted(labels: np.ndarray, *logits: np.ndarray) -> tuple[list[float], np.nda
 
 def calibrate(target: Path, everything: list[Pair]) -> dict[str, Any]:
     """Returns what LocalClassifier reads beside the models, fitted on dev pairs."""
-    # Not on the contrasts: how many look-alikes stand beside a conflict there is arbitrary.
+    # Not on contrasts and notebooks: how many look-alikes stand beside a conflict is arbitrary.
     fitting = np.array([p.category.startswith(FITTED) for p in everything])
     pairs = [p for p, fit in zip(everything, fitting, strict=True) if fit]
     labels = np.array([p.conflict for p in pairs])
@@ -156,6 +157,7 @@ def evaluation_pairs(families: list[Family], part: str) -> list[Pair]:
     new, old = held_out(families, part), seen(families, part)
     explicit = [p for f in (*new, *old) for p in f.pairs]
     explicit += load_contrasts(part) + fact_pairs(load_facts(part), seed=0)
+    explicit += notebook_pairs(load_notebooks(part), seed=0)
     behavioural = behavioural_pairs(new, per_family=25, seed=3)
     drawn = behavioural_pairs(old, per_family=3, seed=4)
     unrelated = [p for p in drawn if p.category == "unrelated/chat"]
@@ -180,7 +182,7 @@ def main() -> None:
         screen = load_scorer(args.screen, checkpoint=args.screen_checkpoint)
         export_onnx(PairOnly(screen), args.target / "screen.onnx", outputs=OUTPUTS[:1])
     families = load_families()
-    kinds = (*FITTED, "contrast", "facts")
+    kinds = (*FITTED, "contrast", "facts", "notebook")
     dev = [p for p in evaluation_pairs(families, "dev") if p.category.startswith(kinds)]
     config = calibrate(args.target, dev)
     (args.target / "config.json").write_text(json.dumps(config, indent=2) + "\n")

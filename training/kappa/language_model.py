@@ -92,11 +92,15 @@ def head_of(row: Row) -> slice:
 
 
 @torch.no_grad()
-def judge(model: LanguageModel, rows: Sequence[Row], *, size: int = 512) -> np.ndarray:
-    """Returns the logits of every row, padded with -inf; a pair is read in both orders."""
+def judge(
+    model: LanguageModel, rows: Sequence[Row], *, twice: bool = True, size: int = 512
+) -> np.ndarray:
+    """Returns the logits of every row, padded with -inf; `twice` reads a pair in both orders."""
     out = np.full((len(rows), MAX_OPTIONS + 1), -np.inf, dtype=np.float32)
     asked = [(n, prompt(row)) for n, row in enumerate(rows)]
-    asked += [(n, prompt(r, swapped=True)) for n, r in enumerate(rows) if isinstance(r, PairRow)]
+    if twice:
+        pairs = [(n, row) for n, row in enumerate(rows) if isinstance(row, PairRow)]
+        asked += [(n, prompt(row, swapped=True)) for n, row in pairs]
     asked.sort(key=lambda item: len(item[1]))
     for start in range(0, len(asked), size):
         part = asked[start : start + size]

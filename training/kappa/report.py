@@ -16,6 +16,7 @@ from training.kappa.data import (
     load_facts,
     load_families,
     seen,
+    unrelated_updates,
 )
 from training.kappa.draw import (
     MAX_OPTIONS,
@@ -27,6 +28,7 @@ from training.kappa.draw import (
     kind_of,
 )
 from training.kappa.metrics import auc, summarise
+from training.kappa.notebooks import Notebook, load_notebooks, notebook_pairs
 from training.kappa.rows import Row
 
 Judge = Callable[[Sequence[Row]], np.ndarray]
@@ -58,6 +60,24 @@ def stance_rows(families: Sequence[Family]) -> list[StanceRow]:
     return rows
 
 
+def noted_stances(notebooks: Sequence[Notebook]) -> list[StanceRow]:
+    """Returns every line of a notebook against the values of its slots, its own or not."""
+    rows = []
+    for notebook in notebooks:
+        for slot, question in notebook.questions.items():
+            options = tuple(sorted(notebook.values(slot)))
+            rows += [
+                StanceRow(
+                    question,
+                    options,
+                    line.text,
+                    options.index(str(line.value)) if line.slot == slot else None,
+                )
+                for line in notebook.lines
+            ]
+    return rows
+
+
 def stance_figures(judge: Judge, rows: list[StanceRow]) -> Any:
     """Returns how often the right option is chosen, and how well on topic is told from off."""
     logits = judge(rows)
@@ -85,6 +105,8 @@ def measure(judge: Judge, part: str) -> dict[str, Any]:
         "explicit, seen families": [p for f in old for p in f.pairs],
         "contrasts": load_contrasts(part),
         "facts": fact_pairs(load_facts(part), seed=0),
+        "notebooks": notebook_pairs(load_notebooks(part), seed=0),
+        "unrelated updates": unrelated_updates([*new, *old], count=1000, seed=5),
         "behavioural, unseen families": behavioural_pairs(new, per_family=50, seed=1),
         "behavioural, seen families": behavioural_pairs(old, per_family=3, seed=2),
     }
@@ -97,6 +119,7 @@ def measure(judge: Judge, part: str) -> dict[str, Any]:
     report["answers in contrasts"] = answer_figures(judge, load_contrasts(part))
     for name, chosen in (("unseen", new), ("seen", old)):
         report[f"stance, {name} families"] = stance_figures(judge, stance_rows(chosen))
+    report["stance, notebooks"] = stance_figures(judge, noted_stances(load_notebooks(part)))
     return report
 
 

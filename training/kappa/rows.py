@@ -1,6 +1,7 @@
 """Draws the rows that a teacher judges and the scorers learn from, once and for all.
 
-    python -m training.kappa.rows --nli pairs.jsonl.xz --statebench train.jsonl --out rows.jsonl
+    python -m training.kappa.rows --nli pairs.jsonl.xz --statebench train.jsonl \\
+        --mined mined.jsonl --out rows.jsonl
 
 A row that was drawn several times is written once, with its count.
 """
@@ -18,12 +19,14 @@ from training.kappa.data import (
     load_contrasts,
     load_facts,
     load_families,
+    load_mined,
     load_nli,
     load_remarks,
     load_statebench,
     seen,
 )
 from training.kappa.draw import UNKNOWN, AnswerRow, Draw, Mixture, PairRow, StanceRow
+from training.kappa.notebooks import load_notebooks
 
 Row = PairRow | StanceRow | AnswerRow
 KINDS: dict[str, Any] = {"pair": PairRow, "stance": StanceRow, "answer": AnswerRow}
@@ -70,6 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--nli", type=Path, required=True)
     parser.add_argument("--statebench", type=Path, required=True)
+    parser.add_argument("--mined", type=Path, required=True, help="of training.kappa.mine")
     parser.add_argument("--times", type=int, default=400, help="how many draws of the mixture")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
@@ -78,9 +82,16 @@ def main() -> None:
         "contrasts": load_contrasts("train"),
         "nli": load_nli(args.nli, limit=NLI_PAIRS, seed=0),
         "statebench": load_statebench(args.statebench),
+        "mined": load_mined(args.mined),
     }
-    families = seen(load_families(), "train")
-    draw = Draw(families, pools, load_facts("train"), load_remarks("train"), seed=args.seed)
+    draw = Draw(
+        seen(load_families(), "train"),
+        pools,
+        load_facts("train"),
+        load_remarks("train"),
+        load_notebooks("train"),
+        seed=args.seed,
+    )
     rows = draw_rows(draw, times=args.times)
     write_rows(args.out, rows)
     print(dict(Counter(type(row).__name__ for row in rows)), "different rows")

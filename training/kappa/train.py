@@ -64,6 +64,7 @@ def loss_of(model: Scorer, batches: list[Batch]) -> torch.Tensor:
 
 
 @torch.no_grad()
+@torch.compiler.set_stance("force_eager")
 def judge(model: Scorer, texts: Texts, rows: Sequence[Row]) -> np.ndarray:
     """Returns a row of logits for each row, as `training.kappa.report` reads them."""
     out = np.full((len(rows), MAX_OPTIONS + 1), -np.inf, dtype=np.float32)
@@ -171,6 +172,7 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="take a paused run up again")
     parser.add_argument("--pairs-only", action="store_true", help="leave the other tasks out")
     parser.add_argument("--lr", type=float, default=5e-5, help="2e-4 suits MiniLM")
+    parser.add_argument("--compile", action="store_true", help="faster after a slow start")
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--part", default="dev", choices=["dev", "test"])
@@ -178,6 +180,8 @@ def main() -> None:
     torch.manual_seed(args.seed)
     args.out.mkdir(parents=True, exist_ok=True)
     model = build(args.checkpoint, args.layers).to(DEVICE).train()
+    if args.compile:
+        model.compile(dynamic=True)
     run = Run(model, args)
     texts = Texts(Tokenizer.from_file(str(TOKENIZER)))
     rows = load_rows(args.rows)
