@@ -43,18 +43,18 @@ from training.quantise import quantise
 from gcmem.conflict.cross_encoder import END, START, CrossEncoder, pair_rows
 
 TARGET = Path(__file__).parents[2] / "src" / "gcmem" / "models" / "kappa"
-NAME, VERSION = "gcmem-kappa", 4
+NAME, VERSION = "gcmem-kappa", 5
 FITTED = ("explicit", "lookalikes", "unrelated")
 OUTPUTS = ("pair", "answer", "none", "option")
 PRECISION = 0.95
-STANCE_TEMPERATURE = 2.0
+STANCE_TEMPERATURE = 1.3
 """Chosen on dev, together with the settings of the joint oracle: the stances are too sure."""
-LEAST = 0.4
-"""The lowest threshold: below it, pairs that have nothing to do with each other come in."""
-SCREENED = 0.015
+LEAST = 0.5
+"""The lowest threshold: below it, more goes of what stands on one subject and is still true."""
+SCREENED = 0.01
 """The share of the conflicts seen by both together that the screen may keep from the model."""
-ACCEPTED = 0.98
-"""The precision that the screen must have where it decides for a conflict alone."""
+AGREED = 0.98
+"""How often both together must confirm the screen where it decides for a conflict alone."""
 
 
 class PairOnly(nn.Module):
@@ -96,8 +96,8 @@ def logits_of(path: Path, pairs: list[Pair]) -> np.ndarray:
         return np.array(list(pool.map(lambda row: float(model.run(row, ["pair"])[0]), rows)))
 
 
-def fitted(labels: np.ndarray, *logits: np.ndarray) -> tuple[list[float], np.ndarray]:
-    """Fits weights of the logits and a bias, and returns them with the calibrated scores."""
+def fitted(labels: np.ndarray, *logits: np.ndarray) -> list[float]:
+    """Fits weights of the logits and a bias, so that their sum is calibrated."""
     columns = np.stack([*logits, np.ones(len(labels))], axis=1)
     weights = torch.zeros(columns.shape[1], requires_grad=True)
     optimiser = torch.optim.LBFGS([weights], max_iter=200)
@@ -110,31 +110,34 @@ def fitted(labels: np.ndarray, *logits: np.ndarray) -> tuple[list[float], np.nda
         return loss
 
     optimiser.step(closure)
-    found = [round(weight, 4) for weight in weights.detach().tolist()]
-    return found, 1 / (1 + np.exp(-columns @ found))
+    return [round(weight, 4) for weight in weights.detach().tolist()]
 
 
-def calibrate(target: Path, everything: list[Pair]) -> dict[str, Any]:
+def _scores(logits: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-logits))
+
+
+def calibrate(target: Path, pairs: list[Pair]) -> dict[str, Any]:
     """Returns what LocalClassifier reads beside the models, fitted on dev pairs."""
     # Not on contrasts and notebooks: how many look-alikes stand beside a conflict is arbitrary.
-    fitting = np.array([p.category.startswith(FITTED) for p in everything])
-    pairs = [p for p, fit in zip(everything, fitting, strict=True) if fit]
+    fit = np.array([p.category.startswith(FITTED) for p in pairs])
     labels = np.array([p.conflict for p in pairs])
     looks = logits_of(target / "model.onnx", pairs)
-    every = logits_of(target / "screen.onnx", everything)
-    glances = every[fitting]
-    (model, screen, bias), scores = fitted(labels, looks, glances)
-    recall, threshold = recall_at_precision(labels, scores, PRECISION)
+    glances = logits_of(target / "screen.onnx", pairs)
+    model, screen, bias = fitted(labels[fit], looks[fit], glances[fit])
+    scores = _scores(model * looks + screen * glances + bias)
+    recall, threshold = recall_at_precision(labels[fit], scores[fit], PRECISION)
     threshold = round(max(threshold, LEAST), 3)
     print("dev: recall at precision", PRECISION, round(recall, 4), "threshold", threshold)
-    print("dev at threshold", at_threshold(labels, scores, threshold))
-    (own_scale, own_bias), unlikely = fitted(labels, glances)
-    below = float(np.quantile(unlikely[labels & (scores >= threshold)], SCREENED))
-    print(f"screen below {below:.4f}: {np.mean(unlikely[~labels] < below):.1%} of the others stop")
-    # The contrasts are the closest look-alikes: here they count.
-    likely = 1 / (1 + np.exp(-(own_scale * every + own_bias)))
-    conflicts = np.array([p.conflict for p in everything])
-    accepted, above = recall_at_precision(conflicts, likely, ACCEPTED)
+    print("dev at threshold", at_threshold(labels[fit], scores[fit], threshold))
+    own_scale, own_bias = fitted(labels[fit], glances[fit])
+    alone = _scores(own_scale * glances + own_bias)
+    below = float(np.quantile(alone[fit & labels & (scores >= threshold)], SCREENED))
+    stopped = np.mean(alone[fit & ~labels] < below)
+    print(f"screen below {below:.4f}: {stopped:.1%} of the others stop")
+    # Contrasts and notebooks have the closest look-alikes: here they count.
+    _, above = recall_at_precision(scores >= threshold, alone, AGREED)
+    accepted = np.mean(alone[labels] >= above)
     print(f"screen above {above:.4f}: {accepted:.1%} of the conflicts need no second look")
     return {
         "name": NAME,

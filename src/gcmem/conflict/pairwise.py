@@ -30,7 +30,7 @@ class TopicGate:
     """
 
     def __init__(
-        self, encoder: Encoder, *, similarity: float = 0.15, relevance: float = 0.15
+        self, encoder: Encoder, *, similarity: float = 0.1, relevance: float = 0.15
     ) -> None:
         self._encoder = encoder
         self._similarity = similarity
