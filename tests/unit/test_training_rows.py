@@ -105,3 +105,9 @@ def test_rows_of_a_notebook_are_labelled_by_its_slots() -> None:
         assert (None if stance.label is None else stance.options[stance.label]) == (
             said if known else None
         )
+
+
+def test_most_pairs_of_a_notebook_are_no_conflict(draw: Draw) -> None:
+    nothing = dict.fromkeys(Mixture.__dataclass_fields__, 0)
+    rows = draw.pairs(Mixture(**nothing | {"notebooks": 2000}))
+    assert 0.3 < sum(row.label or 0.0 for row in rows) / len(rows) < 0.4

@@ -18,6 +18,8 @@ NO_STANCE = frozenset(
 """Look-alikes whose newer line is on the topic and says nothing about the person's own state."""
 
 
+NOTED = (0.35, 0.2, 0.45)
+"""How many pairs of a notebook conflict, say the same twice, and speak of two things."""
 SAME_SLOT = frozenset({"conflict", "restated"})
 OTHER_SLOT = frozenset({"other_slot", "other_person"})
 """Kinds of contrast whose newer line does, or does not, answer the older one's question."""
@@ -193,17 +195,16 @@ class Draw:
         return pair.question, rng.choice([pair.older, pair.newer]), text, 0.0
 
     def _noted(self) -> tuple[str, str, str, float]:
-        """Two lines of a notebook, of one slot or of two."""
+        """Two lines of a notebook: of one slot and two values, of one value, or of two slots."""
         rng = self._rng
         notebook = rng.choice(self._notebooks)
         slot = rng.choice(sorted(notebook.questions))
         line = rng.choice(notebook.about(slot))
         near = [other for other in notebook.lines if other is not line]
-        if rng.random() < 0.6:
-            near = [other for other in near if other.slot == slot] or near
-        if rng.random() < 0.6:
-            near = [other for other in near if line.contradicts(other)] or near
-        other = rng.choice(near)
+        changed = [other for other in near if line.contradicts(other)]
+        same = [other for other in near if other.slot == slot and other.value == line.value]
+        others = [other for other in near if other.slot != slot]
+        other = rng.choice(rng.choices([changed, same or others, others], NOTED)[0])
         question = rng.choice([notebook.questions[slot]] * 3 + [""])
         return question, line.text, other.text, float(line.contradicts(other))
 
