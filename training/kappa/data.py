@@ -238,7 +238,8 @@ def load_nli(path: Path, *, limit: int, seed: int) -> list[Pair]:
 def load_mined(path: Path) -> list[Pair]:
     """Reads what training.kappa.mine has found."""
     with path.open(encoding="utf-8") as file:
-        return [Pair(*json.loads(line), conflict=False, category="mined") for line in file]
+        rows = [json.loads(line) for line in file]
+    return [Pair(question, older, newer, False, "mined") for question, older, newer in rows]
 
 
 def load_statebench(path: Path) -> list[Pair]:
