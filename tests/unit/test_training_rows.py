@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import itertools
+import random
 from pathlib import Path
 
 import pytest
+from training.kappa import mine
 from training.kappa.data import load_contrasts, load_facts, load_families, load_remarks, seen
 from training.kappa.draw import UNKNOWN, AnswerRow, Draw, Mixture, PairRow, StanceRow
 from training.kappa.notebooks import Line, Notebook, load_notebooks, notebook_pairs
@@ -111,3 +113,17 @@ def test_most_pairs_of_a_notebook_are_no_conflict(draw: Draw) -> None:
     nothing = dict.fromkeys(Mixture.__dataclass_fields__, 0)
     rows = draw.pairs(Mixture(**nothing | {"notebooks": 2000}))
     assert 0.3 < sum(row.label or 0.0 for row in rows) / len(rows) < 0.4
+
+
+def test_only_lines_of_two_subjects_that_the_gate_lets_meet_are_mined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in (("LINES", 200), ("ANCHORS", 20), ("PARTNERS", 3)):
+        monkeypatch.setattr(mine, name, value)
+    subjects = {line.text: line.subject for line in mine.all_lines()}
+    met = mine.meetings(random.Random(0))
+    assert met
+    for question, one, other in met:
+        assert subjects[one] != subjects[other]
+        asked, first, second = mine.encode([question, one, other])
+        assert min(asked @ first, asked @ second, first @ second) >= mine.NEAR - 1e-6

@@ -26,7 +26,7 @@ from gcmem.defaults import default_encoder
 
 LINES, ANCHORS, PARTNERS = 14_000, 3_000, 10
 NEAR = 0.15
-"""The bounds of the gate: between the lines, and of either to the question."""
+"""How close two lines must be, and either to the question: about what the gate asks for."""
 DOUBTED = 0.04
 """What the screen must give a pair for it to be kept: about where the model is asked."""
 
