@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from training.corpus_text import normal
+from training.kappa.draw import MAX_OPTIONS
 from training.lint_report import Report
 
 CONTRASTS = frozenset(
     "conflict other_slot restated temporary other_person accumulating plan past hypothetical "
     "reported question".split()
 )
-MOST_VALUES = 5
-"""How many values a slot may have: as many as there may be options."""
 FACT_KEYS = frozenset({"subject", "first", "again", "second", "question"})
 
 
@@ -87,21 +86,27 @@ def check_remarks(path: Path) -> Report:
 
 
 def check_notebooks(path: Path) -> Report:
-    """Checks that every slot has a question and values to tell apart, and no line stands twice."""
+    """Checks that every slot has a question and values to tell apart, and no line stands twice.
+
+    Not even in two notebooks: they might fall into two parts.
+    """
     report = Report()
     counts: Counter[str] = Counter()
     subjects: Counter[str] = Counter()
+    texts: Counter[str] = Counter()
     for where, row in _rows(path):
         faults = list(_notebook_faults(row))
         report.errors += [f"schema: {where}: {fault}" for fault in faults]
         if not faults:
             subjects[normal(row["subject"])] += 1
+            texts.update(normal(line["text"]) for line in row["lines"])
             counts["slots"] += len(row["questions"])
             counts["lines"] += len(row["lines"])
             counts["lines that say nothing of a slot"] += sum(
                 line["slot"] is None for line in row["lines"]
             )
     report.errors += [f"duplicate: notebook {name!r}" for name, n in subjects.items() if n > 1]
+    report.errors += [f"duplicate: noted line {text!r}" for text, n in texts.items() if n > 1]
     report.stats["notebooks"] = {"notebooks": subjects.total(), **counts}
     return report
 
@@ -125,8 +130,8 @@ def _notebook_faults(row: Mapping[str, Any]) -> Iterator[str]:
     if values.keys() != row["questions"].keys() or not all(map(normal, row["questions"].values())):
         yield "every slot needs lines and a question"
     for slot, found in values.items():
-        if not 2 <= len({normal(value) for value in found}) == len(found) <= MOST_VALUES:
-            yield f"slot {slot!r} needs two to {MOST_VALUES} values, each written in one way"
+        if not 2 <= len({normal(value) for value in found}) == len(found) <= MAX_OPTIONS:
+            yield f"slot {slot!r} needs two to {MAX_OPTIONS} values, each written in one way"
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Any]]:

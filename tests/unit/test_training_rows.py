@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pytest
 from training.kappa import mine
-from training.kappa.data import load_contrasts, load_facts, load_families, load_remarks, seen
+from training.kappa.data import (
+    load_contrasts,
+    load_facts,
+    load_families,
+    load_mined,
+    load_remarks,
+    seen,
+)
 from training.kappa.draw import UNKNOWN, AnswerRow, Draw, Mixture, PairRow, StanceRow
+from training.kappa.evaluate import sets_of
 from training.kappa.notebooks import Line, Notebook, load_notebooks, notebook_pairs
 from training.kappa.rows import draw_rows, load_rows, write_rows
 
@@ -98,10 +106,10 @@ def test_rows_of_a_notebook_are_labelled_by_its_slots() -> None:
     nothing = dict.fromkeys(Mixture.__dataclass_fields__, 0)
     draw = Draw(seen(load_families(), "train"), {}, [], [], [NOTEBOOK], seed=0)
     label = {(min(p.older, p.newer), max(p.older, p.newer)): p.conflict for p in NOTEBOOK.pairs()}
-    for row in draw.pairs(Mixture(**nothing | {"notebooks": 60})):
+    for row in draw.pairs(Mixture(**nothing | {"noted_pairs": 60})):
         assert row.label == label[row.texts[1:]]
     value = {line.text: (line.slot, line.value) for line in NOTEBOOK.lines}
-    for stance in draw.stances(Mixture(**nothing | {"noted": 60})):
+    for stance in draw.stances(Mixture(**nothing | {"noted_stances": 60})):
         slot, said = value[stance.sentence]
         known = slot is not None and stance.question == NOTEBOOK.questions[slot]
         assert (None if stance.label is None else stance.options[stance.label]) == (
@@ -111,7 +119,7 @@ def test_rows_of_a_notebook_are_labelled_by_its_slots() -> None:
 
 def test_most_pairs_of_a_notebook_are_no_conflict(draw: Draw) -> None:
     nothing = dict.fromkeys(Mixture.__dataclass_fields__, 0)
-    rows = draw.pairs(Mixture(**nothing | {"notebooks": 2000}))
+    rows = draw.pairs(Mixture(**nothing | {"noted_pairs": 2000}))
     assert 0.3 < sum(row.label or 0.0 for row in rows) / len(rows) < 0.4
 
 
@@ -126,4 +134,22 @@ def test_only_lines_of_two_subjects_that_the_gate_lets_meet_are_mined(
     for question, one, other in met:
         assert subjects[one] != subjects[other]
         asked, first, second = mine.encode([question, one, other])
-        assert min(asked @ first, asked @ second, first @ second) >= mine.NEAR - 1e-6
+        assert min(asked @ first, asked @ second) >= mine.RELEVANT - 1e-6
+        assert first @ second >= mine.SIMILAR - 1e-6
+
+
+def test_what_was_mined_comes_back_as_no_conflict(tmp_path: Path) -> None:
+    path = tmp_path / "mined.jsonl"
+    path.write_text('["Where?", "In Porto.", "Tea is ready."]\n', "utf-8")
+    (pair,) = load_mined(path)
+    assert (pair.question, pair.older, pair.newer) == ("Where?", "In Porto.", "Tea is ready.")
+    assert not pair.conflict
+
+
+def test_a_notebook_is_one_memory_a_question_and_keeps_what_stands() -> None:
+    driver, fuel = sets_of(NOTEBOOK, options=True)
+    assert driver.candidates.options == ("Ada", "Bo")
+    assert driver.conflicts == (("0", "4"), ("2", "4"))
+    assert fuel.conflicts == (("1", "5"),)
+    assert driver.must_keep == fuel.must_keep == ("3", "4", "5")
+    assert sets_of(NOTEBOOK, options=False)[0].candidates.options == ()

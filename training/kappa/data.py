@@ -1,4 +1,4 @@
-"""The training data: families of states, contrasts, facts, remarks, and public NLI pairs.
+"""The training data: families of states, contrasts, facts, remarks, public NLI pairs, mined ones.
 
 Two things are held out. Whole families, by writer (`DEV_WRITERS`, `TEST_WRITERS`), measure what
 the model makes of a topic it never saw. In all other families a share of the sentences and pairs,

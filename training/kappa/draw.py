@@ -18,11 +18,11 @@ NO_STANCE = frozenset(
 """Look-alikes whose newer line is on the topic and says nothing about the person's own state."""
 
 
-NOTED = (0.35, 0.2, 0.45)
-"""How many pairs of a notebook conflict, say the same twice, and speak of two things."""
 SAME_SLOT = frozenset({"conflict", "restated"})
 OTHER_SLOT = frozenset({"other_slot", "other_person"})
 """Kinds of contrast whose newer line does, or does not, answer the older one's question."""
+NOTED_SHARES = (0.35, 0.2, 0.45)
+"""What share of the pairs of notebooks conflict, say the same twice, and speak of two things."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Mixture:
     lookalikes: int = 80
     contrasts: int = 150
     facts: int = 70
-    notebooks: int = 240
+    noted_pairs: int = 240
     nli: int = 30
     mined: int = 60
     statebench: int = 8
@@ -77,7 +77,7 @@ class Mixture:
     stances: int = 220
     off_topic: int = 100
     hearsay: int = 50
-    noted: int = 120
+    noted_stances: int = 120
     answers: int = 90
 
 
@@ -141,7 +141,7 @@ class Draw:
         drawn += [self._facts() for _ in range(mixture.facts)]
         drawn += [self._remark() for _ in range(mixture.remarks)]
         drawn += [self._unrelated() for _ in range(mixture.unrelated)]
-        drawn += [self._noted() for _ in range(mixture.notebooks)]
+        drawn += [self._noted_pair() for _ in range(mixture.noted_pairs)]
         drawn += [self._same_state() for _ in range(mixture.same_state)]
         drawn += [self._old_new() for _ in range(mixture.old_new)]
         drawn += [self._neighbours() for _ in range(mixture.neighbours)]
@@ -194,7 +194,7 @@ class Draw:
             text = rng.choice(self._sentences)
         return pair.question, rng.choice([pair.older, pair.newer]), text, 0.0
 
-    def _noted(self) -> tuple[str, str, str, float]:
+    def _noted_pair(self) -> tuple[str, str, str, float]:
         """Two lines of a notebook: of one slot and two values, of one value, or of two slots."""
         rng = self._rng
         notebook = rng.choice(self._notebooks)
@@ -204,7 +204,7 @@ class Draw:
         changed = [other for other in near if line.contradicts(other)]
         same = [other for other in near if other.slot == slot and other.value == line.value]
         others = [other for other in near if other.slot != slot]
-        other = rng.choice(rng.choices([changed, same or others, others], NOTED)[0])
+        other = rng.choice(rng.choices([changed, same or others, others], NOTED_SHARES)[0])
         question = rng.choice([notebook.questions[slot]] * 3 + [""])
         return question, line.text, other.text, float(line.contradicts(other))
 
@@ -310,7 +310,7 @@ class Draw:
             options = self._options(asked.states)
             rows.append(StanceRow(rng.choice(family.questions), options, sentence, None))
         rows += [self._hearsay() for _ in range(mixture.hearsay)]
-        return rows + [self._noted_stance() for _ in range(mixture.noted)]
+        return rows + [self._noted_stance() for _ in range(mixture.noted_stances)]
 
     def _noted_stance(self) -> StanceRow:
         """A line of a notebook against the values of a slot, its own or another."""

@@ -106,7 +106,7 @@ def gate_share(pairs: list[LabelledPair]) -> float:
 
 
 def main() -> None:
-    """Prints precision and recall of both."""
+    """Prints what the gate lets through, and how the oracle does on pairs and notebooks."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--part", default="test", choices=["dev", "test"])
     parser.add_argument("--record", action="store_true", help="write qualification.json")

@@ -156,7 +156,7 @@ def calibrate(target: Path, pairs: list[Pair]) -> dict[str, Any]:
 
 
 def evaluation_pairs(families: list[Family], part: str) -> list[Pair]:
-    """Returns what a part is measured on: explicit, look-alike, unrelated and behavioural pairs."""
+    """Returns the pairs that a part is measured on, of every kind."""
     new, old = held_out(families, part), seen(families, part)
     explicit = [p for f in (*new, *old) for p in f.pairs]
     explicit += load_contrasts(part) + fact_pairs(load_facts(part), seed=0)

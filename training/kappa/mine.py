@@ -21,14 +21,12 @@ import numpy as np
 from training.kappa.data import Pair, load_contrasts, load_families, seen
 from training.kappa.notebooks import load_notebooks
 
-from gcmem.conflict import LocalClassifier
+from gcmem.conflict.local import FOLDER, LocalClassifier
 from gcmem.defaults import default_encoder
 
 LINES, ANCHORS, PARTNERS = 14_000, 3_000, 10
-NEAR = 0.15
-"""How close two lines must be, and either to the question: about what the gate asks for."""
-DOUBTED = 0.04
-"""What the screen must give a pair for it to be kept: about where the model is asked."""
+SIMILAR, RELEVANT = 0.1, 0.15
+"""How close the gate wants two lines to be, and either to the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,11 @@ def all_lines() -> list[Said]:
     """Returns every line of the training part, each text once."""
     found = [s for f in seen(load_families(), "train") for s in said(f.pairs, f.name)]
     found += [s for p in load_contrasts("train") for s in said([p], p.group)]
-    found += [s for n in load_notebooks("train") for s in said(n.pairs(), n.subject)]
+    found += [
+        Said(line.text, notebook.questions.get(line.slot or "", ""), notebook.subject)
+        for notebook in load_notebooks("train")
+        for line in notebook.lines
+    ]
     return list({one.text: one for one in found}.values())
 
 
@@ -69,10 +71,10 @@ def meetings(rng: random.Random) -> list[tuple[str, str, str]]:
     questions = encode([lines[n].question for n in anchors])
     found = []
     for n, question in zip(anchors, questions, strict=True):
-        near = (vectors @ vectors[n] >= NEAR) & (vectors @ question >= NEAR)
-        strange = [
-            int(m) for m in np.flatnonzero(near) if lines[m].subject != lines[n].subject and near[n]
-        ]
+        near = (vectors @ vectors[n] >= SIMILAR) & (vectors @ question >= RELEVANT)
+        if not near[n]:
+            continue
+        strange = [int(m) for m in np.flatnonzero(near) if lines[m].subject != lines[n].subject]
         for m in rng.sample(strange, min(PARTNERS, len(strange))):
             found.append((lines[n].question, lines[n].text, lines[m].text))
     return found
@@ -86,6 +88,7 @@ def main() -> None:
     args = parser.parse_args()
     met = meetings(random.Random(args.seed))
     classifier = LocalClassifier()
+    doubted = json.loads((FOLDER / "config.json").read_text("utf-8"))["screen"]["below"]
     kept = []
     for question, group in itertools.groupby(met, key=lambda pair: pair[0]):
         pairs = [(one, other) for _, one, other in group]
@@ -93,7 +96,7 @@ def main() -> None:
         kept += [
             (question, *pair)
             for pair, glance in zip(pairs, glances, strict=True)
-            if glance >= DOUBTED
+            if glance >= doubted
         ]
     args.out.parent.mkdir(parents=True, exist_ok=True)
     with args.out.open("w", encoding="utf-8") as file:

@@ -119,6 +119,7 @@ def main() -> None:
     report = measure(functools.partial(judge, model), "dev")
     (args.out / "report.json").write_text(json.dumps(report, indent=1))
     print(json.dumps(report, indent=1), flush=True)
+    # Once is enough here: most of the time goes into this reading.
     np.save(args.out / "taught.npy", judge(model, [row for row, _ in rows], twice=False))
 
 
