@@ -19,6 +19,8 @@ from training.kappa.evaluate import sets_of
 from training.kappa.notebooks import Line, Notebook, load_notebooks, notebook_pairs
 from training.kappa.rows import draw_rows, load_rows, write_rows
 
+from gcmem.conflict.pairwise import RELEVANCE, SIMILARITY
+
 NOTEBOOK = Notebook(
     "the van",
     {"driver": "Who drives the van?", "fuel": "What does the van run on?"},
@@ -134,8 +136,8 @@ def test_only_lines_of_two_subjects_that_the_gate_lets_meet_are_mined(
     for question, one, other in met:
         assert subjects[one] != subjects[other]
         asked, first, second = mine.encode([question, one, other])
-        assert min(asked @ first, asked @ second) >= mine.RELEVANT - 1e-6
-        assert first @ second >= mine.SIMILAR - 1e-6
+        assert min(asked @ first, asked @ second) >= RELEVANCE - 1e-6
+        assert first @ second >= SIMILARITY - 1e-6
 
 
 def test_what_was_mined_comes_back_as_no_conflict(tmp_path: Path) -> None:

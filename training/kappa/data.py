@@ -102,7 +102,7 @@ def load_families(folder: Path = CORPUS) -> list[Family]:
 def load_contrasts(part: str, folder: Path = CORPUS) -> list[Pair]:
     """Reads the contrasts of one part: an older line, and newer ones that change it or don't."""
     pairs = []
-    for row in _rows(folder / "contrasts.jsonl"):
+    for row in rows_of(folder / "contrasts.jsonl"):
         if part_of(row["older"]) != part:
             continue
         pairs += [
@@ -126,7 +126,7 @@ def load_facts(part: str, folder: Path = CORPUS) -> list[list[Fact]]:
             Fact(row["relation"], row["single"], f["first"], f["again"], f["second"], f["question"])
             for f in row["facts"]
         ]
-        for row in _rows(folder / "facts.jsonl")
+        for row in rows_of(folder / "facts.jsonl")
         if part_of(row["relation"]) == part
     ]
 
@@ -134,7 +134,7 @@ def load_facts(part: str, folder: Path = CORPUS) -> list[list[Fact]]:
 def load_remarks(part: str, folder: Path = CORPUS) -> list[list[str]]:
     """Reads short lines of everyday chat and logs, a list for each topic of one part."""
     return [
-        row["lines"] for row in _rows(folder / "remarks.jsonl") if part_of(row["topic"]) == part
+        row["lines"] for row in rows_of(folder / "remarks.jsonl") if part_of(row["topic"]) == part
     ]
 
 
@@ -154,7 +154,8 @@ def fact_pairs(relations: Sequence[Sequence[Fact]], *, seed: int) -> list[Pair]:
     return drawn
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """Returns the rows of a file of the corpus."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 

@@ -66,6 +66,7 @@ def sets_of(notebook: Notebook, *, options: bool) -> list[LabelledSet]:
         for slot in notebook.questions
     }
     gone = {older for pairs in stale.values() for older, _ in pairs}
+    kept = tuple(str(n) for n in places if str(n) not in gone)
     found = []
     for slot, question in notebook.questions.items():
         relevances = vectors @ encoder.encode([question])[0]
@@ -80,7 +81,6 @@ def sets_of(notebook: Notebook, *, options: bool) -> list[LabelledSet]:
         candidates = CandidateSet(
             query=question, options=tuple(notebook.values(slot)) if options else (), items=items
         )
-        kept = tuple(str(n) for n in places if str(n) not in gone)
         found.append(
             LabelledSet(candidates=candidates, conflicts=tuple(stale[slot]), must_keep=kept)
         )

@@ -22,11 +22,10 @@ from training.kappa.data import Pair, load_contrasts, load_families, seen
 from training.kappa.notebooks import load_notebooks
 
 from gcmem.conflict.local import FOLDER, LocalClassifier
+from gcmem.conflict.pairwise import RELEVANCE, SIMILARITY
 from gcmem.defaults import default_encoder
 
 LINES, ANCHORS, PARTNERS = 14_000, 3_000, 10
-SIMILAR, RELEVANT = 0.1, 0.15
-"""How close the gate wants two lines to be, and either to the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def meetings(rng: random.Random) -> list[tuple[str, str, str]]:
     questions = encode([lines[n].question for n in anchors])
     found = []
     for n, question in zip(anchors, questions, strict=True):
-        near = (vectors @ vectors[n] >= SIMILAR) & (vectors @ question >= RELEVANT)
+        near = (vectors @ vectors[n] >= SIMILARITY) & (vectors @ question >= RELEVANCE)
         if not near[n]:
             continue
         strange = [int(m) for m in np.flatnonzero(near) if lines[m].subject != lines[n].subject]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.kappa.data import CORPUS, Pair, part_of
+from training.kappa.data import CORPUS, Pair, part_of, rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def load_notebooks(part: str, folder: Path = CORPUS) -> list[Notebook]:
     """Reads the notebooks of one part; each falls into a part whole, by its subject."""
     return [
         Notebook(row["subject"], row["questions"], tuple(Line(**line) for line in row["lines"]))
-        for row in map(json.loads, (folder / "notebooks.jsonl").read_text("utf-8").splitlines())
+        for row in rows_of(folder / "notebooks.jsonl")
         if part_of(row["subject"]) == part
     ]
 

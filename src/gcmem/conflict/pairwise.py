@@ -17,6 +17,8 @@ Queues = dict[str, list[Chunk]]
 
 GLANCE = " at a glance"
 """What follows a classifier's id where its first guesses are kept."""
+SIMILARITY, RELEVANCE = 0.1, 0.15
+"""How close a gate wants two chunks to be, and either to the question."""
 NEAR = 6
 """Behind a gate, a chunk is held against so many newer ones: the newest, and the most similar."""
 
@@ -30,7 +32,7 @@ class TopicGate:
     """
 
     def __init__(
-        self, encoder: Encoder, *, similarity: float = 0.1, relevance: float = 0.15
+        self, encoder: Encoder, *, similarity: float = SIMILARITY, relevance: float = RELEVANCE
     ) -> None:
         self._encoder = encoder
         self._similarity = similarity
