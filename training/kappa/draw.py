@@ -21,7 +21,7 @@ NO_STANCE = frozenset(
 SAME_SLOT = frozenset({"conflict", "restated"})
 OTHER_SLOT = frozenset({"other_slot", "other_person"})
 """Kinds of contrast whose newer line does, or does not, answer the older one's question."""
-NOTED_SHARES = (0.35, 0.2, 0.45)
+NOTED_SHARES = (0.3, 0.3, 0.4)
 """What share of the pairs of notebooks conflict, say the same twice, and speak of two things."""
 
 
@@ -59,25 +59,26 @@ class AnswerRow:
 class Mixture:
     """How many rows of each source are drawn at a time."""
 
-    explicit: int = 80
-    lookalikes: int = 80
-    contrasts: int = 150
-    facts: int = 70
-    noted_pairs: int = 240
-    nli: int = 30
+    explicit: int = 60
+    lookalikes: int = 60
+    contrasts: int = 110
+    facts: int = 60
+    noted_pairs: int = 320
+    nli: int = 120
     mined: int = 60
     statebench: int = 8
-    unrelated: int = 140
+    unrelated: int = 120
     remarks: int = 40
-    same_state: int = 20
+    same_state: int = 60
     old_new: int = 30
     neighbours: int = 30
     said: int = 60
-    recombined: int = 200
+    recombined: int = 240
+    crossed: int = 80
     stances: int = 220
     off_topic: int = 100
     hearsay: int = 50
-    noted_stances: int = 120
+    noted_stances: int = 160
     answers: int = 90
 
 
@@ -86,7 +87,7 @@ class Draw:
 
     Labelled pairs are few and soon known by heart. Lines that were written about one thing, put
     together anew, give many more: what those say only a teacher knows. So it is with NLI pairs,
-    where any two scenes count as a contradiction, and with behaviours of two states.
+    where any two scenes count as a contradiction.
     """
 
     def __init__(
@@ -146,6 +147,7 @@ class Draw:
         drawn += [self._old_new() for _ in range(mixture.old_new)]
         drawn += [self._neighbours() for _ in range(mixture.neighbours)]
         drawn += [self._recombined() for _ in range(mixture.recombined)]
+        drawn += [self._crossed() for _ in range(mixture.crossed)]
         drawn += [self._said() for _ in range(mixture.said)]
         return [PairRow((q, min(a, b), max(a, b)), y) for q, a, b, y in drawn if a != b]
 
@@ -157,6 +159,16 @@ class Draw:
         if a.older == b.older:  # of one contrast: the older line with either is labelled
             return question, a.newer, b.newer, None
         return question, rng.choice([a.older, a.newer]), rng.choice([b.older, b.newer]), None
+
+    def _crossed(self) -> tuple[str, str, str, None]:
+        """A line of a family's pairs, and a behaviour or another line about the same thing."""
+        rng = self._rng
+        family = rng.choice(self._paired)
+        pair = rng.choice(family.pairs)
+        lines = rng.choice([*family.states.values(), family.neutral])
+        question = rng.choice([pair.question, rng.choice(family.questions), ""])
+        shown = rng.choice(lines or rng.choice([v for v in family.states.values() if v]))
+        return question, rng.choice([pair.older, pair.newer]), shown, None
 
     def _remark(self) -> tuple[str, str, str, float]:
         """A short line, against one about something else, or a longer text."""
@@ -233,10 +245,14 @@ class Draw:
         question, _, one, _ = self._states()
         return question, self._rng.choice(one), self._rng.choice(one), 0.0
 
-    def _old_new(self) -> tuple[str, str, str, None]:
-        """Behaviours of two states: they differ, but seldom does one rule the other out."""
+    def _old_new(self) -> tuple[str, str, str, float]:
+        """Behaviours of two states.
+
+        They differ, but seldom can one tell from the two lines alone: with twice as many of one
+        state beside them, a scorer that can't tell says no.
+        """
         question, _, one, other = self._states()
-        return question, self._rng.choice(one), self._rng.choice(other), None
+        return question, self._rng.choice(one), self._rng.choice(other), 1.0
 
     def _neighbours(self) -> tuple[str, str, str, float]:
         rng = self._rng
@@ -319,7 +335,9 @@ class Draw:
         slot = rng.choice(sorted(notebook.questions))
         lines = notebook.about(slot) if rng.random() < 0.7 else notebook.lines
         line = rng.choice(lines)
-        options = self._options(notebook.values(slot))
+        options = self._options(
+            notebook.values(slot), right=line.value if line.slot == slot else None
+        )
         known = line.slot == slot and line.value in options
         return StanceRow(
             notebook.questions[slot],
@@ -341,7 +359,7 @@ class Draw:
         rng = self._rng
         family = rng.choice(self._families)
         label = rng.choice(sorted(k for k, v in family.states.items() if v))
-        options = self._options(family.states)
+        options = self._options(family.states, right=label)
         said = family.says.get(label)
         lines = said if said and rng.random() < 0.2 else family.states[label]
         return StanceRow(
@@ -351,12 +369,14 @@ class Draw:
             options.index(label) if label in options else None,
         )
 
-    def _options(self, states: Iterable[str]) -> tuple[str, ...]:
-        """Returns states in any order; now and then one too few, or a stranger."""
+    def _options(self, states: Iterable[str], *, right: str | None = None) -> tuple[str, ...]:
+        """Returns states in any order; now and then two alone, or one too few, or a stranger."""
         rng = self._rng
         options = sorted(states)
         if len(options) > 2 and rng.random() < 0.1:
             options.remove(rng.choice(options))
+        elif len(options) > 2 and right is not None and rng.random() < 0.3:
+            options = [right, rng.choice([option for option in options if option != right])]
         while len(options) < MAX_OPTIONS and rng.random() < 0.15:
             stranger = rng.choice(self._labels)
             if stranger not in options:

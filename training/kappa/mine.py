@@ -22,7 +22,7 @@ from training.kappa.data import Pair, load_contrasts, load_families, seen
 from training.kappa.notebooks import load_notebooks
 
 from gcmem.conflict.local import FOLDER, LocalClassifier
-from gcmem.conflict.pairwise import RELEVANCE, SIMILARITY
+from gcmem.conflict.pairwise import CLOSENESS, closeness
 from gcmem.defaults import default_encoder
 
 LINES, ANCHORS, PARTNERS = 14_000, 3_000, 10
@@ -70,9 +70,7 @@ def meetings(rng: random.Random) -> list[tuple[str, str, str]]:
     questions = encode([lines[n].question for n in anchors])
     found = []
     for n, question in zip(anchors, questions, strict=True):
-        near = (vectors @ vectors[n] >= SIMILARITY) & (vectors @ question >= RELEVANCE)
-        if not near[n]:
-            continue
+        near = closeness(vectors, vectors[n], question) >= CLOSENESS
         strange = [int(m) for m in np.flatnonzero(near) if lines[m].subject != lines[n].subject]
         for m in rng.sample(strange, min(PARTNERS, len(strange))):
             found.append((lines[n].question, lines[n].text, lines[m].text))

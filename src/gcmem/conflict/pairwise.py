@@ -8,7 +8,7 @@ import numpy as np
 
 from gcmem.conflict.pairs import by_time, possible_pairs
 from gcmem.errors import InvalidInputError
-from gcmem.protocols import Encoder, PairClassifier, QuickClassifier, VerdictCache
+from gcmem.protocols import Encoder, PairClassifier, QuickClassifier, Vectors, VerdictCache
 from gcmem.types import CandidateSet, Chunk, Conflict
 
 Pair = tuple[Chunk, Chunk]
@@ -17,47 +17,58 @@ Queues = dict[str, list[Chunk]]
 
 GLANCE = " at a glance"
 """What follows a classifier's id where its first guesses are kept."""
-SIMILARITY, RELEVANCE = 0.1, 0.15
-"""How close a gate wants two chunks to be, and either to the question."""
+CLOSENESS = 0.167
+"""How close a gate wants two chunks to be, to the question and to each other."""
 NEAR = 6
-"""Behind a gate, a chunk is held against so many newer ones: the newest, and the most similar."""
+"""Behind a gate, a chunk is held against so many newer ones: the newest, and the closest."""
+
+
+def closeness(one: Vectors, other: Vectors, question: Vectors | None) -> Vectors:
+    """Returns how close two texts a row are: the further one to the question, and to each other.
+
+    Row by row: in a matrix product a pair's cosine would depend on the pairs around it.
+    """
+    similar: Vectors = (one * other).sum(axis=-1)
+    if question is None:
+        return similar
+    asked = np.minimum((one * question).sum(axis=-1), (other * question).sum(axis=-1))
+    # A bound for each would lose what shows a value in words that the question does not have.
+    close: Vectors = (similar + 2 * asked) / 3
+    return close
 
 
 class TopicGate:
     """Lets through the pairs that could matter: both on the question's topic, and on one topic.
 
     A chunk that has nothing to do with the question can neither answer it nor contradict what
-    does. `relevance` bounds a candidate's relevance as it was retrieved, `similarity` the cosine
-    of the two chunks by this encoder.
+    does. `bound` is the least closeness, in cosines by this encoder.
     """
 
-    def __init__(
-        self, encoder: Encoder, *, similarity: float = SIMILARITY, relevance: float = RELEVANCE
-    ) -> None:
+    def __init__(self, encoder: Encoder, *, bound: float = CLOSENESS) -> None:
         self._encoder = encoder
-        self._similarity = similarity
-        self._relevance = relevance
+        self._bound = bound
 
     def open_to(self, candidates: CandidateSet, pairs: list[Pair]) -> list[Pair]:
-        """Returns the pairs of the set that are worth judging, the most similar first."""
-        relevant = {i.chunk.id for i in candidates if i.relevance >= self._relevance}
-        pairs = [(a, b) for a, b in pairs if a.id in relevant and b.id in relevant]
+        """Returns the pairs of the set that are worth judging, the closest first."""
         if not pairs:
             return []
-        texts = list(dict.fromkeys(chunk.text for pair in pairs for chunk in pair))
+        asked = [candidates.query] if candidates.query.strip() else []
+        texts = list(dict.fromkeys([*asked, *(chunk.text for pair in pairs for chunk in pair)]))
         row = {text: number for number, text in enumerate(texts)}
         vectors = self._encoder.encode(texts)
-        rows = np.array([(row[a.text], row[b.text]) for a, b in pairs])
-        # Row by row: in a matrix product a pair's cosine would depend on the pairs around it.
-        similar = (vectors[rows[:, 0]] * vectors[rows[:, 1]]).sum(axis=1)
-        order = np.argsort(-similar, kind="stable").tolist()
-        return [pairs[n] for n in order if similar[n] >= self._similarity]
+        close = closeness(
+            vectors[[row[older.text] for older, _ in pairs]],
+            vectors[[row[newer.text] for _, newer in pairs]],
+            vectors[0] if asked else None,
+        )
+        order = np.argsort(-close, kind="stable").tolist()
+        return [pairs[n] for n in order if close[n] >= self._bound]
 
 
 class PairwiseOracle:
     """Holds every chunk against newer ones, until one contradicts it.
 
-    The newest come first; behind a gate, the newest and the most similar do, then a few more.
+    The newest come first; behind a gate, the newest does, then the closest, then a few more.
     Where the classifier has a glance, that says which of them are read first. What has contradicted
     one chunk is held against the older others too, as far as the gate lets it: a fact that changed
     was often said many times before.
@@ -88,14 +99,14 @@ class PairwiseOracle:
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts that decide which chunks stay."""
-        first, then, far = self._witnesses(candidates)
+        *stages, far = self._witnesses(candidates)
         by_id = {item.chunk.id: item.chunk for item in candidates}
         reading = _Reading(self._classifier, candidates.query, self._cache)
-        every = (first, then, far)
+        every = (*stages, far)
         reading.recall((by_id[i], n) for queues in every for i in queues for n in queues[i])
         found: list[Conflict] = []
         shadowed: set[str] = set()
-        for near, later in ((first, (then, far)), (then, (far,))):
+        for number, near in enumerate(stages, 1):
             while near := _left(near, by_id, shadowed):
                 near = reading.likeliest_first(near, by_id)
                 batch = [(by_id[i], queue.pop(0)) for i, queue in near.items()]
@@ -108,34 +119,34 @@ class PairwiseOracle:
                         if older.precedes(newer):
                             shadowed.add(older.id)
                             witnesses.add(newer.id)
-                for queues in later:
+                for queues in every[number:]:
                     for i, queue in queues.items():
                         near[i] = [*near.get(i, []), *(n for n in queue if n.id in witnesses)]
                         queues[i] = [n for n in queue if n.id not in witnesses]
         return tuple(found)
 
-    def _witnesses(self, candidates: CandidateSet) -> tuple[Queues, Queues, Queues]:
-        """Returns, for each chunk's id, what it is held against first, then, and perhaps."""
+    def _witnesses(self, candidates: CandidateSet) -> tuple[Queues, ...]:
+        """Returns, for each chunk's id, what it is held against in each stage, and last perhaps."""
         pairs = possible_pairs(candidates)
         if self._gate is None:
             pairs.sort(key=lambda pair: by_time(pair[1]), reverse=True)
         else:
             pairs = self._gate.open_to(candidates, pairs)
-        first: Queues = {}  # by id: hashing whole chunks takes longer than this
-        then: Queues = {}
-        far: Queues = {}
-        for older, newer in pairs:
-            first.setdefault(older.id, []).append(newer)
+        newer: Queues = {}  # by id: hashing whole chunks takes longer than this
+        for one, other in pairs:
+            newer.setdefault(one.id, []).append(other)
         if self._gate is None:
-            return first, then, far
+            return newer, {}
         by_id = {item.chunk.id: item.chunk for item in candidates}
-        for i, queue in first.items():
-            free = [newer for newer in queue if _unordered(by_id[i], newer)]
-            nearest = [newer for newer in queue if not _unordered(by_id[i], newer)]
-            newest = [nearest.pop(nearest.index(max(nearest, key=by_time)))] if nearest else []
-            first[i] = [*newest, *nearest[:1], *free]
-            then[i], far[i] = nearest[1 : NEAR - 1], nearest[NEAR - 1 :]
-        return first, then, far
+        stages: tuple[Queues, ...] = ({}, {}, {}, {})
+        newest, nearest, near, far = stages
+        for i, queue in newer.items():
+            free = [other for other in queue if _unordered(by_id[i], other)]
+            later = [other for other in queue if not _unordered(by_id[i], other)]
+            last = [later.pop(later.index(max(later, key=by_time)))] if later else []
+            newest[i], nearest[i] = [*last, *free], later[:1]
+            near[i], far[i] = later[1 : NEAR - 1], later[NEAR - 1 :]
+        return stages
 
 
 def _left(queues: Queues, by_id: Mapping[str, Chunk], shadowed: set[str]) -> Queues:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -149,7 +150,7 @@ class _Line(HashEncoder):
         self._angle = {text: 0.1 * n for n, text in enumerate(texts)}
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        angles = np.array([self._angle[text] for text in texts])
+        angles = np.array([self._angle.get(text, 0.0) for text in texts])
         return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
 
@@ -171,24 +172,19 @@ def test_what_the_cache_knows_is_not_judged_again(tmp_path: Path) -> None:
     verdicts.close()
 
 
-def test_the_gate_stops_what_has_nothing_to_do_with_the_question() -> None:
-    classifier = Recording()
-    items = tuple(
-        Candidate(
-            chunk=Chunk(id=name, text=text, at=day(n), seq=n), relevance=relevance, origin="mtm"
-        )
-        for n, (name, text, relevance) in enumerate(
-            [
-                ("a", "tea is old", 0.9),
-                ("b", "tea is new", 0.9),
-                ("c", "tea is newer", 0.0),
-                ("d", "unlike any of it", 0.9),
-            ]
-        )
-    )
-    oracle = PairwiseOracle(classifier, gate=TopicGate(HashEncoder(dimensions=512)))
-    oracle.judge(CandidateSet(query="tea", items=items))
-    assert [pair for _, pair in classifier.asked] == [("tea is old", "tea is new")]
+@pytest.mark.parametrize("question", ["tea", ""])
+def test_the_gate_stops_what_has_nothing_to_do_with_the_question_or_the_other(
+    question: str,
+) -> None:
+    texts = ["tea is old", "tea is new", "unlike any of it", "rust is old", "rust is new"]
+    chunks = [Chunk(id=str(n), text=t, at=day(n), seq=n + 1) for n, t in enumerate(texts)]
+    gate = TopicGate(HashEncoder(dimensions=512), bound=0.5)
+    asked = replace(candidates(*chunks), query=question)
+    met = gate.open_to(asked, list(itertools.combinations(chunks, 2)))
+    found = {(one.text, other.text) for one, other in met}
+    assert ("tea is old", "tea is new") in found
+    assert (("rust is old", "rust is new") in found) == (not question)
+    assert not any("unlike any of it" in pair for pair in found)
 
 
 def test_the_shipped_classifier_is_symmetric_and_tells_updates_from_look_alikes() -> None:
