@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 from torch import nn
-from transformers import AutoModel
+from transformers import AutoConfig, AutoModel
 
 from gcmem.conflict.cross_encoder import END, PAD, START
 
@@ -14,8 +14,11 @@ MPNET_SHIFT = 4
 MPNET_SPECIAL = {START: 0, PAD: 1, END: 2}
 
 
-def load_backbone(checkpoint: Path) -> nn.Module:
-    """Loads a transformer in full precision."""
+def load_backbone(checkpoint: Path, *, empty: bool = False) -> nn.Module:
+    """Loads a transformer in full precision, or its shape alone."""
+    if empty:
+        config = AutoConfig.from_pretrained(checkpoint)
+        return AutoModel.from_config(config, attn_implementation="eager", dtype=torch.float32)
     return AutoModel.from_pretrained(checkpoint, attn_implementation="eager", dtype=torch.float32)
 
 

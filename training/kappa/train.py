@@ -1,7 +1,7 @@
 """Trains a scorer on drawn rows: on their labels, and on what a teacher says of them.
 
     python -m training.kappa.train --rows rows.jsonl --taught runs/teacher/taught.npy \\
-        --checkpoint MPNET --layers 10 --out runs/model
+        --checkpoint MPNET --layers 10 [--shipped model.onnx] --out runs/model
 
 All tasks are learnt at once. Pair: question and two texts, do they conflict? Stance: question,
 answer options and a sentence, which option does it speak for, if any? Answer: does a sentence
@@ -32,6 +32,7 @@ from training.kappa.draw import MAX_OPTIONS, AnswerRow, PairRow, StanceRow
 from training.kappa.model import Scorer, load_backbone, thinned
 from training.kappa.report import brief, measure
 from training.kappa.rows import Row, load_rows
+from training.kappa.shipped import load_shipped
 
 from gcmem.conflict.cross_encoder import TOKENIZER
 
@@ -144,16 +145,16 @@ class Run:
         self.optimiser.load_state_dict(state["optimiser"])
 
 
-def build(checkpoint: Path, layers: int | None) -> Scorer:
-    """Returns a scorer that has learnt nothing yet."""
-    backbone = load_backbone(checkpoint)
+def build(checkpoint: Path, layers: int | None, *, empty: bool = False) -> Scorer:
+    """Returns a scorer that has learnt nothing yet; `empty`: nor has its backbone."""
+    backbone = load_backbone(checkpoint, empty=empty)
     return Scorer(thinned(backbone, layers) if layers else backbone)
 
 
 def load_scorer(run: Path, *, checkpoint: Path) -> Scorer:
     """Returns the scorer of a finished run; `checkpoint` is where its backbone's shape is now."""
     layers = json.loads((run / "report.json").read_text())["args"]["layers"]
-    model = build(checkpoint, layers)
+    model = build(checkpoint, layers, empty=True)
     model.load_state_dict(torch.load(run / "scorer.pt", map_location="cpu"))
     return model.float()
 
@@ -165,6 +166,7 @@ def main() -> None:
     parser.add_argument("--taught", type=Path, help="of training.kappa.teach")
     parser.add_argument("--checkpoint", type=Path, required=True, help="what it starts from")
     parser.add_argument("--layers", type=int, help="how many of its layers, all unless said")
+    parser.add_argument("--shipped", type=Path, help="go on from this exported scorer")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=6000)
     parser.add_argument("--limit-s", type=float, default=1e9, help="end then, whatever the step")
@@ -179,7 +181,10 @@ def main() -> None:
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     args.out.mkdir(parents=True, exist_ok=True)
-    model = build(args.checkpoint, args.layers).to(DEVICE).train()
+    model = build(args.checkpoint, args.layers, empty=args.shipped is not None)
+    if args.shipped:
+        load_shipped(model, args.shipped)
+    model.to(DEVICE).train()
     if args.compile:
         model.compile(dynamic=True)
     run = Run(model, args)

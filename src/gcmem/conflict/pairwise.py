@@ -17,7 +17,7 @@ Queues = dict[str, list[Chunk]]
 
 GLANCE = " at a glance"
 """What follows a classifier's id where its first guesses are kept."""
-CLOSENESS = 0.167
+CLOSENESS = 0.14
 """How close a gate wants two chunks to be, to the question and to each other."""
 NEAR = 6
 """Behind a gate, a chunk is held against so many newer ones: the newest, and the closest."""
@@ -33,7 +33,7 @@ def closeness(one: Vectors, other: Vectors, question: Vectors | None) -> Vectors
         return similar
     asked = np.minimum((one * question).sum(axis=-1), (other * question).sum(axis=-1))
     # A bound for each would lose what shows a value in words that the question does not have.
-    close: Vectors = (similar + 2 * asked) / 3
+    close: Vectors = (similar + asked) / 2
     return close
 
 
