@@ -19,8 +19,8 @@ BLOCK = 128
 INT8_COMPUTE = 4
 
 
-def quantise(full: Path, target: Path) -> None:
-    """Writes `full` with 8-bit weights to `target`."""
+def quantise(full: Path, target: Path, *, in_blocks: bool = True) -> None:
+    """Writes `full` with 8-bit weights to `target`; all plain where nothing is `in_blocks`."""
     nodes = onnx.load(full).graph.node
     outer = [n.name for n in nodes if n.op_type == "MatMul" and _closes_feed_forward(n.name)]
     with tempfile.TemporaryDirectory() as folder:
@@ -30,7 +30,7 @@ def quantise(full: Path, target: Path) -> None:
             str(plain),
             weight_type=QuantType.QInt8,
             per_channel=True,
-            nodes_to_exclude=outer,
+            nodes_to_exclude=outer if in_blocks else [],
         )
         blocks = MatMulNBitsQuantizer(
             onnx.load(plain),

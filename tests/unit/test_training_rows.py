@@ -15,8 +15,8 @@ from training.kappa.data import (
     seen,
 )
 from training.kappa.draw import UNKNOWN, AnswerRow, Draw, Mixture, PairRow, StanceRow
-from training.kappa.evaluate import sets_of
-from training.kappa.notebooks import Line, Notebook, load_notebooks, notebook_pairs
+from training.kappa.evaluate import set_of
+from training.kappa.notebooks import MEASURED, Line, Notebook, load_notebooks, notebook_pairs
 from training.kappa.rows import draw_rows, load_rows, write_rows
 
 from gcmem.conflict.pairwise import CLOSENESS, closeness
@@ -98,10 +98,13 @@ def test_lines_of_a_notebook_conflict_where_they_give_one_slot_two_values() -> N
     assert restated == [("Ada drives the van.", "Ada had the van keys again.")]
 
 
-def test_a_notebook_is_measured_on_as_many_others_as_conflicts() -> None:
-    kinds = [p.category for p in notebook_pairs([NOTEBOOK], seed=0)]
-    assert kinds.count("notebook/conflict") == kinds.count("notebook/other") == 3
+def test_a_notebook_is_measured_on_a_few_pairs_of_every_kind() -> None:
+    drawn = notebook_pairs([NOTEBOOK], seed=0)
+    kinds = [p.category for p in drawn]
+    assert kinds.count("notebook/conflict") == 3
     assert kinds.count("notebook/restated") == 1
+    assert kinds.count("notebook/other") == MEASURED
+    assert len(set(drawn)) == len(drawn)
 
 
 def test_rows_of_a_notebook_are_labelled_by_its_slots() -> None:
@@ -147,10 +150,10 @@ def test_what_was_mined_comes_back_as_no_conflict(tmp_path: Path) -> None:
     assert not pair.conflict
 
 
-def test_a_notebook_is_one_memory_a_question_and_keeps_what_stands() -> None:
-    driver, fuel = sets_of(NOTEBOOK, options=True)
+def test_a_notebook_is_asked_for_one_slot_and_keeps_what_stands_of_all() -> None:
+    driver, fuel = (set_of(NOTEBOOK, slot, options=True) for slot in ("driver", "fuel"))
     assert driver.candidates.options == ("Ada", "Bo")
     assert driver.conflicts == (("0", "4"), ("2", "4"))
     assert fuel.conflicts == (("1", "5"),)
     assert driver.must_keep == fuel.must_keep == ("3", "4", "5")
-    assert sets_of(NOTEBOOK, options=False)[0].candidates.options == ()
+    assert set_of(NOTEBOOK, "driver", options=False).candidates.options == ()

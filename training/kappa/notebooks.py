@@ -10,6 +10,9 @@ from pathlib import Path
 
 from training.kappa.data import CORPUS, Pair, part_of, rows_of
 
+MEASURED = 6
+"""How many pairs of a kind a notebook is measured by."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -73,12 +76,13 @@ def load_notebooks(part: str, folder: Path = CORPUS) -> list[Notebook]:
 
 
 def notebook_pairs(notebooks: Sequence[Notebook], *, seed: int) -> list[Pair]:
-    """Returns all pairs of one slot, and as many others as there are conflicts."""
+    """Returns a few pairs of every kind from each notebook: a long one counts no more."""
     rng = random.Random(seed)
     drawn = []
     for notebook in notebooks:
-        pairs = notebook.pairs()
-        own = [p for p in pairs if p.category != "notebook/other"]
-        others = [p for p in pairs if p.category == "notebook/other"]
-        drawn += own + rng.sample(others, min(len(others), sum(p.conflict for p in own)))
+        kinds: dict[str, list[Pair]] = {}
+        for pair in notebook.pairs():
+            kinds.setdefault(pair.category, []).append(pair)
+        for _, pairs in sorted(kinds.items()):
+            drawn += rng.sample(pairs, min(len(pairs), MEASURED))
     return drawn

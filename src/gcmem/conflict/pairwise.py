@@ -17,8 +17,10 @@ Queues = dict[str, list[Chunk]]
 
 GLANCE = " at a glance"
 """What follows a classifier's id where its first guesses are kept."""
-CLOSENESS = 0.14
-"""How close a gate wants two chunks to be, to the question and to each other."""
+CLOSENESS, ON_TOPIC = 0.175, 0.1
+"""How close a gate wants two chunks to be, to the question and to each other, and to the former."""
+FEW = 6
+"""If a set has no more pairs than this, they need only be half as close, and to each other."""
 NEAR = 6
 """Behind a gate, a chunk is held against so many newer ones: the newest, and the closest."""
 
@@ -26,22 +28,23 @@ NEAR = 6
 def closeness(one: Vectors, other: Vectors, question: Vectors | None) -> Vectors:
     """Returns how close two texts a row are: the further one to the question, and to each other.
 
+    Two that have nothing to do with the question count as opposites, however alike they are.
     Row by row: in a matrix product a pair's cosine would depend on the pairs around it.
     """
     similar: Vectors = (one * other).sum(axis=-1)
     if question is None:
         return similar
     asked = np.minimum((one * question).sum(axis=-1), (other * question).sum(axis=-1))
-    # A bound for each would lose what shows a value in words that the question does not have.
-    close: Vectors = (similar + asked) / 2
-    return close
+    # One bound on both: much of what answers a question has few words in common with it.
+    return np.where(asked < ON_TOPIC, np.float32(-1.0), (similar + asked) / 2)
 
 
 class TopicGate:
     """Lets through the pairs that could matter: both on the question's topic, and on one topic.
 
     A chunk that has nothing to do with the question can neither answer it nor contradict what
-    does. `bound` is the least closeness, in cosines by this encoder.
+    does. `bound` is the least closeness, in cosines by this encoder. Where there are but a few pairs,
+    little is saved: half of it is enough then, and the question does not count.
     """
 
     def __init__(self, encoder: Encoder, *, bound: float = CLOSENESS) -> None:
@@ -52,7 +55,8 @@ class TopicGate:
         """Returns the pairs of the set that are worth judging, the closest first."""
         if not pairs:
             return []
-        asked = [candidates.query] if candidates.query.strip() else []
+        few = len(pairs) <= FEW
+        asked = [] if few or not candidates.query.strip() else [candidates.query]
         texts = list(dict.fromkeys([*asked, *(chunk.text for pair in pairs for chunk in pair)]))
         row = {text: number for number, text in enumerate(texts)}
         vectors = self._encoder.encode(texts)
@@ -62,7 +66,8 @@ class TopicGate:
             vectors[0] if asked else None,
         )
         order = np.argsort(-close, kind="stable").tolist()
-        return [pairs[n] for n in order if close[n] >= self._bound]
+        bound = self._bound / 2 if few else self._bound
+        return [pairs[n] for n in order if close[n] >= bound]
 
 
 class PairwiseOracle:

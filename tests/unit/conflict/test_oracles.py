@@ -11,6 +11,7 @@ import pytest
 from gcmem import Candidate, CandidateSet, Chunk, Memory, Scope
 from gcmem.conflict import GoldOracle, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.conflict.cross_encoder import CrossEncoder
+from gcmem.conflict.pairwise import FEW
 from gcmem.defaults import default_classifier
 from gcmem.errors import InvalidInputError
 from gcmem.store import SQLiteVerdicts
@@ -174,8 +175,9 @@ def test_what_the_cache_knows_is_not_judged_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("question", ["tea", ""])
 def test_the_gate_stops_what_has_nothing_to_do_with_the_question_or_the_other(
-    question: str,
+    question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("gcmem.conflict.pairwise.FEW", 0)
     texts = ["tea is old", "tea is new", "unlike any of it", "rust is old", "rust is new"]
     chunks = [Chunk(id=str(n), text=t, at=day(n), seq=n + 1) for n, t in enumerate(texts)]
     gate = TopicGate(HashEncoder(dimensions=512), bound=0.5)
@@ -185,6 +187,17 @@ def test_the_gate_stops_what_has_nothing_to_do_with_the_question_or_the_other(
     assert ("tea is old", "tea is new") in found
     assert (("rust is old", "rust is new") in found) == (not question)
     assert not any("unlike any of it" in pair for pair in found)
+
+
+def test_a_few_pairs_need_only_be_half_as_close_and_to_each_other() -> None:
+    texts = [f"word {'x ' * n}".strip() for n in range(12)]
+    chunks = [Chunk(id=str(n), text=t, at=day(n), seq=n + 1) for n, t in enumerate(texts)]
+    pairs = list(itertools.combinations(chunks, 2))
+    # Neighbours on the arc have a cosine of 0.995: too little for this bound, enough for half.
+    gate = TopicGate(_Line(texts), bound=1.5)
+    assert gate.open_to(candidates(*chunks), pairs) == []
+    assert gate.open_to(candidates(*chunks), pairs[:FEW]) == pairs[:FEW]
+    assert TopicGate(_Line(texts), bound=2.5).open_to(candidates(*chunks), pairs[:1]) == []
 
 
 def test_the_shipped_classifier_is_symmetric_and_tells_updates_from_look_alikes() -> None:
