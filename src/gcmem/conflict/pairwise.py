@@ -43,8 +43,8 @@ class TopicGate:
     """Lets through the pairs that could matter: both on the question's topic, and on one topic.
 
     A chunk that has nothing to do with the question can neither answer it nor contradict what
-    does. `bound` is the least closeness, in cosines by this encoder. Where there are but a few pairs,
-    little is saved: half of it is enough then, and the question does not count.
+    does. `bound` is the least closeness, in cosines by this encoder. Of a few pairs little would
+    be saved: half of it is enough for them, and the question does not count.
     """
 
     def __init__(self, encoder: Encoder, *, bound: float = CLOSENESS) -> None:
