@@ -23,10 +23,8 @@ def load_shipped(model: nn.Module, path: Path) -> None:
         for name, value in weights_of(onnx.load(path).graph)
     }
     found = {name: value for name, value in found.items() if name in own}
-    missing = [n for n in own if n.startswith(("backbone.", "pair.")) and n not in found]
-    # What a backbone has and a scorer does not use is not in the file.
-    missing = [n for n in missing if ".pooler." not in n and "token_type" not in n]
-    if missing:
+    needed = [n for n in own if n.startswith(("backbone.", "pair.")) and ".pooler." not in n]
+    if missing := [name for name in needed if name not in found]:
         raise ValueError(f"{path} has no weights for {missing[:3]}")
     model.load_state_dict(
         {name: value.reshape(own[name].shape) for name, value in found.items()}, strict=False
