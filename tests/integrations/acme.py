@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from gcmem import Memory
+from tests.conftest import day
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Which plan is Acme on?"
@@ -24,6 +25,15 @@ STORY = (
 def told(memory: Memory) -> Memory:
     """Returns the memory after it heard the story, as user "acme"."""
     memory.add([{"content": text, "at": at} for text, at in STORY], user_id="acme")
+    return memory
+
+
+def crowded(memory: Memory) -> Memory:
+    """Returns the memory after it heard of forty values of x, all but one of them stale."""
+    for number in range(40):
+        memory.add(f"x={number}", at=day(number))
+    for number in range(5):
+        memory.add(f"y{number}=0", at=day(50))
     return memory
 
 

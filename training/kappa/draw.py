@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from training.kappa.data import Fact, Family, Pair
 from training.kappa.notebooks import Notebook
@@ -59,12 +60,12 @@ class AnswerRow:
 class Mixture:
     """How many rows of each source are drawn at a time."""
 
-    explicit: int = 60
-    lookalikes: int = 60
-    contrasts: int = 110
+    explicit: int = 80
+    lookalikes: int = 80
+    contrasts: int = 300
     facts: int = 60
-    noted_pairs: int = 320
-    nli: int = 120
+    noted_pairs: int = 260
+    nli: int = 100
     mined: int = 60
     statebench: int = 8
     unrelated: int = 120
@@ -73,7 +74,7 @@ class Mixture:
     old_new: int = 30
     neighbours: int = 30
     said: int = 60
-    recombined: int = 240
+    recombined: int = 300
     crossed: int = 80
     stances: int = 220
     off_topic: int = 100
@@ -123,6 +124,7 @@ class Draw:
             groups.setdefault(pair.group, []).append(pair)
         self._contrasts = [pairs for pairs in groups.values() if pairs[0].question]
         self._together = [g for g in (*(f.pairs for f in families), *groups.values()) if len(g) > 1]
+        self._written = list(accumulate(map(len, self._together)))
         self._notebooks = notebooks
         self._topics = [
             [group for f in families if (group := f.pairs)],
@@ -154,7 +156,7 @@ class Draw:
     def _recombined(self) -> tuple[str, str, str, None]:
         """Two lines about one thing that were not written for each other."""
         rng = self._rng
-        a, b = rng.sample(rng.choice(self._together), 2)
+        a, b = rng.sample(rng.choices(self._together, cum_weights=self._written)[0], 2)
         question = rng.choice([a.question, b.question, ""])
         if a.older == b.older:  # of one contrast: the older line with either is labelled
             return question, a.newer, b.newer, None
@@ -245,14 +247,13 @@ class Draw:
         question, _, one, _ = self._states()
         return question, self._rng.choice(one), self._rng.choice(one), 0.0
 
-    def _old_new(self) -> tuple[str, str, str, float]:
-        """Behaviours of two states.
+    def _old_new(self) -> tuple[str, str, str, None]:
+        """Behaviours of two states, which one can seldom tell from the two lines alone.
 
-        They differ, but seldom can one tell from the two lines alone: with twice as many of one
-        state beside them, a scorer that can't tell says no.
+        Called conflicts, they taught the scorer to see some in any chat.
         """
         question, _, one, other = self._states()
-        return question, self._rng.choice(one), self._rng.choice(other), 1.0
+        return question, self._rng.choice(one), self._rng.choice(other), None
 
     def _neighbours(self) -> tuple[str, str, str, float]:
         rng = self._rng

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any, Self, Unpack
 
 from gcmem.errors import MissingExtraError
+from gcmem.integrations.backfill import search_filled
 from gcmem.integrations.conversion import SearchOptions, as_line
 from gcmem.memory import Memory
 from gcmem.types import SearchResult
@@ -61,7 +62,7 @@ class GCMemRetriever(dspy.Retrieve):
 
     def _find(self, query: str, k: int | None, search: SearchOptions) -> SearchResult:
         given: SearchOptions = {**self.search, **search}
-        return self.memory.search(query, k=self.k if k is None else k, **given)
+        return search_filled(self.memory, query, k=self.k if k is None else k, **given)
 
 
 def _as_prediction(found: SearchResult) -> dspy.Prediction:

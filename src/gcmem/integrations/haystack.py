@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from gcmem.errors import InvalidFilterError, InvalidInputError, MissingExtraError
+from gcmem.integrations.backfill import search_filled
 from gcmem.integrations.conversion import SHADOWED_BY, metadata_of, proof, resolve_sources
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle
@@ -177,7 +178,8 @@ class GCMemRetriever:
         """Returns the documents that answer the query and still hold; what is given goes first."""
         self.warm_up()
         assert self.memory is not None
-        found = self.memory.search(
+        found = search_filled(
+            self.memory,
             query,
             k=self.top_k if top_k is None else top_k,
             user_id=user_id or self.user_id,

@@ -12,6 +12,7 @@ from gcmem.dominance import temporal_dominance
 from gcmem.errors import MissingExtraError
 from gcmem.ingest import parse_time
 from gcmem.ingest.turns import TIME_KEYS, first
+from gcmem.integrations.backfill import search_filled
 from gcmem.integrations.conversion import (
     SHADOWED_BY,
     ScopeOptions,
@@ -97,7 +98,8 @@ class GCMemRetriever(BaseRetriever):
         self._search = search
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _as_nodes(self._memory.search(query_bundle.query_str, k=self._k, **self._search))
+        query = query_bundle.query_str
+        return _as_nodes(search_filled(self._memory, query, k=self._k, **self._search))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._retrieve, query_bundle)
@@ -142,8 +144,8 @@ class GCMemBlock(BaseMemoryBlock[str]):
         if not asked:
             return ""
         question = asked[-1]
-        found = self.memory.search(
-            question.content, k=self.k, filters=self.filters, **self._scope()
+        found = search_filled(
+            self.memory, question.content, k=self.k, filters=self.filters, **self._scope()
         )
         before = [message for message in spoken if message is not question]
         live = self._still_true(found, before[-self.recent :] if self.recent else [])

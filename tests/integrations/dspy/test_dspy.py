@@ -16,6 +16,7 @@ from tests.integrations.acme import (
     QUESTION,
     STALE,
     TRUE,
+    crowded,
     imported_with_gcmem,
     run_docs,
     run_example,
@@ -83,6 +84,12 @@ def test_a_prediction_says_what_was_found_and_what_went(memory: Memory) -> None:
     assert len(found.scores) == 1
     (shadow,) = found.shadows
     assert (shadow.candidate.chunk.text, shadow.witness.chunk.text) == ("x=1", "x=2")
+
+
+def test_excision_is_filled_up_to_k(memory: Memory) -> None:
+    found = GCMemRetriever(crowded(memory), k=4)("x").passages
+    assert len(found) == 4
+    assert [text for text in found if text.startswith("x=")] == ["x=39"]
 
 
 def test_what_is_given_to_a_call_goes_first(memory: Memory) -> None:

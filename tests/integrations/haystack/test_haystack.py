@@ -22,6 +22,7 @@ from tests.integrations.acme import (
     STALE,
     STORY,
     TRUE,
+    crowded,
     imported_with_gcmem,
     run_docs,
     run_example,
@@ -186,6 +187,12 @@ def test_a_memory_that_was_given_stays_open(memory: Memory) -> None:
     retriever = GCMemRetriever(memory=memory)
     retriever.close()
     assert retriever.run("x") == {"documents": []}
+
+
+def test_excision_is_filled_up_to_top_k(memory: Memory) -> None:
+    found = GCMemRetriever(memory=crowded(memory), top_k=4).run("x")["documents"]
+    assert len(found) == 4
+    assert [d.content for d in found if (d.content or "").startswith("x=")] == ["x=39"]
 
 
 def test_haystacks_filters_are_understood(memory: Memory) -> None:

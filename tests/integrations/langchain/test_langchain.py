@@ -19,6 +19,7 @@ from gcmem.integrations.langchain import (
 )
 from gcmem.testing import HashEncoder, RuleOracle
 from tests.conftest import day, same_slot
+from tests.integrations.acme import crowded
 from tests.integrations.story import CURRENT, QUESTION, STALE, STANDING, STORY, told_memory
 
 
@@ -78,11 +79,7 @@ def test_what_was_retrieved_from_memory_can_be_resolved_again(told: Memory) -> N
 
 
 def test_excision_is_filled_up_to_k(memory: Memory) -> None:
-    for number in range(40):
-        memory.add(f"x={number}", at=day(number))
-    for number in range(5):
-        memory.add(f"y{number}=0", at=day(50))
-    found = GCMemRetriever(memory=memory, k=4).invoke("x")
+    found = GCMemRetriever(memory=crowded(memory), k=4).invoke("x")
     assert len(found) == 4
     assert [d.page_content for d in found if d.page_content.startswith("x=")] == ["x=39"]
     assert len(GCMemRetriever(memory=memory, k=20).invoke("x")) == 6

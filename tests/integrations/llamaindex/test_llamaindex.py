@@ -25,6 +25,7 @@ from tests.integrations.acme import (
     STALE,
     STORY,
     TRUE,
+    crowded,
     imported_with_gcmem,
     run_docs,
     run_example,
@@ -121,6 +122,14 @@ def test_a_retriever_stays_in_its_scope(memory: Memory) -> None:
     memory.add("x=2", user_id="ben", at=day(2))
     assert texts(GCMemRetriever(memory, user_id="ana").retrieve("x")) == ["x=1"]
     assert texts(GCMemRetriever(memory, filters={"kind": "b"}).retrieve("x")) == []
+
+
+def test_excision_is_filled_up_to_k(memory: Memory) -> None:
+    found = texts(GCMemRetriever(crowded(memory), k=4).retrieve("x"))
+    assert len(found) == 4
+    assert [text for text in found if text.startswith("x=")] == ["x=39"]
+    told = asyncio.run(GCMemBlock(memory=memory, k=4).aget([ChatMessage(content="x")]))
+    assert len(told.splitlines()) == 4
 
 
 def test_annotated_nodes_of_a_memory_name_the_newer_one(memory: Memory) -> None:
