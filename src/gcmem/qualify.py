@@ -115,47 +115,46 @@ def qualify_pairs(
 def qualify_sets(
     oracle: ConflictOracle, sets: Sequence[LabelledSet], *, progress: Progress | None = None
 ) -> Qualification:
-    """Judges whole sets: what went that should have, and what stayed that must."""
+    """Judges whole sets: what went that should have, and what stayed that must.
+
+    One witness is enough to remove a chunk, so the figures are about the chunks that go, not
+    about pairs: recall is the share of the contradicted ones that went, precision the share of
+    those that went which are contradicted.
+    """
     if not any(labelled.conflicts for labelled in sets):
         raise InvalidInputError("no conflict in any instance: recall can't be measured")
     said: list[bool] = []
     truth: list[bool] = []
     scores: list[float] = []
-    stale, gone, must, stayed, pairs = 0, 0, 0, 0, 0
+    must, stayed, pairs = 0, 0, 0
     started = time.perf_counter()
     for number, labelled in enumerate(sets):
-        conflicts = oracle.judge(labelled.candidates)
-        resolution = temporal_dominance(labelled.candidates, conflicts)
-        shadows = {shadow.candidate.chunk.id for shadow in resolution.shadows}
-        olds = {older for older, _ in labelled.conflicts}
-        found = {frozenset((c.older, c.newer)): c.score for c in conflicts}
-        gold = {frozenset(pair) for pair in labelled.conflicts}
-        for pair in sorted(gold | set(found), key=sorted):
-            said.append(pair in found)
-            truth.append(pair in gold)
-            scores.append(found.get(pair, 0.0))
-        stale, gone = stale + len(olds), gone + len(olds & shadows)
+        resolution = temporal_dominance(labelled.candidates, oracle.judge(labelled.candidates))
+        gone = {shadow.candidate.chunk.id: shadow.conflict.score for shadow in resolution.shadows}
+        stale = {older for older, _ in labelled.conflicts}
+        ids = [item.chunk.id for item in labelled.candidates]
+        said += [i in gone for i in ids]
+        truth += [i in stale for i in ids]
+        scores += [gone.get(i, 0.0) for i in ids]
         must += len(labelled.must_keep)
-        stayed += len(set(labelled.must_keep) - shadows)
-        pairs += len(labelled.candidates) * (len(labelled.candidates) - 1) // 2
+        stayed += len(set(labelled.must_keep) - gone.keys())
+        pairs += len(ids) * (len(ids) - 1) // 2
         if progress is not None:
             progress(number + 1, len(sets))
     spent_ms = (time.perf_counter() - started) * 1000
     precision, recall, f1 = _figures(said, truth)
-    shadowed = gone / stale if stale else 1.0
     return Qualification(
         oracle=oracle.id,
         precision=precision,
         recall=recall,
         f1=f1,
-        # One witness is enough to remove a chunk, so what counts is what went, not every pair.
-        verdict=verdict(precision=precision, recall=shadowed),
+        verdict=verdict(precision=precision, recall=recall),
         judged=len(sets),
         latency_ms_per_pair=round(spent_ms / max(1, pairs), 3),
         calibration_error=_calibration_error(scores, truth),
-        shadowed=round(shadowed, 4),
+        shadowed=recall,
         kept=round(stayed / must, 4) if must else 1.0,
-        enough=min(stale, must) >= ENOUGH,
+        enough=min(sum(truth), must) >= ENOUGH,
     )
 
 

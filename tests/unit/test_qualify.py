@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from gcmem import Memory
+from gcmem import Candidate, CandidateSet, Chunk, Memory
 from gcmem.conflict import GoldOracle
 from gcmem.defaults import default_classifier
 from gcmem.errors import InvalidInputError, UnqualifiedOracleWarning
 from gcmem.qualify import (
     LabelledPair,
+    LabelledSet,
     load_pairs,
     load_sets,
     qualify_pairs,
@@ -74,6 +75,21 @@ def test_sets_are_judged_whole(tmp_path: Path) -> None:
     assert (perfect.shadowed, perfect.kept, perfect.verdict) == (1.0, 1.0, "optimal")
     half = qualify_sets(GoldOracle([("0", "2"), ("2", "3")]), sets)
     assert (half.shadowed, half.kept, half.verdict) == (0.5, 0.5, "unfit")
+    assert (half.precision, half.recall, half.f1) == (0.5, 0.5, 0.5)
+
+
+def test_in_a_set_any_witness_is_as_good_as_the_one_that_was_labelled() -> None:
+    items = tuple(
+        Candidate(chunk=Chunk(id=str(n), text=f"t{n}", at=day(n)), relevance=1.0, origin="mtm")
+        for n in range(4)
+    )
+    labelled = LabelledSet(
+        candidates=CandidateSet(query="q", items=items),
+        conflicts=(("0", "1"), ("0", "2"), ("0", "3")),
+        must_keep=("1", "2", "3"),
+    )
+    found = qualify_sets(GoldOracle([("0", "3")]), [labelled])
+    assert (found.precision, found.recall, found.kept, found.verdict) == (1.0, 1.0, 1.0, "optimal")
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ def qualify(
         typer.Option(help="Labelled pairs, JSONL; default: the pairs that come with gcmem."),
     ] = None,
     instances: Annotated[
-        Path | None, typer.Option(help="Labelled whole memories, JSONL, instead of pairs.")
+        Path | None,
+        typer.Option(help="Labelled whole memories, JSONL: what goes is counted, not pairs."),
     ] = None,
     base_url: Annotated[
         str | None,
