@@ -385,6 +385,7 @@ def lint(folder: Path = data.CORPUS, minimums: Mapping[str, int] = MINIMUMS) -> 
         check_balance(rows),
         check_parts(rows, data.load_families(folder)),
         check_contrasts(folder / "contrasts.jsonl"),
+        check_contrasts(folder / "plain.jsonl"),
         check_facts(folder / "facts.jsonl"),
         check_remarks(folder / "remarks.jsonl"),
         check_notebooks(folder / "notebooks.jsonl"),

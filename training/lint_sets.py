@@ -14,7 +14,7 @@ from training.lint_report import Report
 
 CONTRASTS = frozenset(
     "conflict other_slot restated temporary other_person accumulating plan past hypothetical "
-    "reported question".split()
+    "reported question smalltalk".split()
 )
 FACT_KEYS = frozenset({"subject", "first", "again", "second", "question"})
 
@@ -31,7 +31,7 @@ def check_contrasts(path: Path) -> Report:
             olders[normal(row["older"])] += 1
             kinds.update(newer["kind"] for newer in row["newer"])
     report.errors += [f"duplicate: contrast {text!r}" for text, n in olders.items() if n > 1]
-    report.stats["contrasts"] = {"older lines": olders.total(), **dict(kinds.most_common())}
+    report.stats[path.stem] = {"older lines": olders.total(), **dict(kinds.most_common())}
     return report
 
 

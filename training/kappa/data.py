@@ -100,23 +100,24 @@ def load_families(folder: Path = CORPUS) -> list[Family]:
 
 
 def load_contrasts(part: str, folder: Path = CORPUS) -> list[Pair]:
-    """Reads the contrasts of one part: an older line, and newer ones that change it or don't."""
-    pairs = []
-    for row in rows_of(folder / "contrasts.jsonl"):
-        if part_of(row["older"]) != part:
-            continue
-        pairs += [
-            Pair(
-                row["question"],
-                row["older"],
-                newer["text"],
-                newer["kind"] == "conflict",
-                f"contrast/{newer['kind']}",
-                group=row["older"],
-            )
-            for newer in row["newer"]
-        ]
-    return pairs
+    """Reads the contrasts of one part: an older line, and newer ones that change it or don't.
+
+    Those of `plain.jsonl` are of the category "plain": ordinary facts in ordinary words.
+    """
+    return [
+        Pair(
+            row["question"],
+            row["older"],
+            newer["text"],
+            newer["kind"] == "conflict",
+            f"{category}/{newer['kind']}",
+            group=row["older"],
+        )
+        for category, name in (("contrast", "contrasts.jsonl"), ("plain", "plain.jsonl"))
+        for row in rows_of(folder / name)
+        if part_of(row["older"]) == part
+        for newer in row["newer"]
+    ]
 
 
 def load_facts(part: str, folder: Path = CORPUS) -> list[list[Fact]]:

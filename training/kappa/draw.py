@@ -62,9 +62,10 @@ class Mixture:
 
     explicit: int = 80
     lookalikes: int = 80
-    contrasts: int = 300
+    contrasts: int = 260
+    plain: int = 200
     facts: int = 60
-    noted_pairs: int = 260
+    noted_pairs: int = 240
     nli: int = 100
     mined: int = 60
     statebench: int = 8
@@ -120,7 +121,7 @@ class Draw:
         self._relations = [facts for facts in relations if len(facts) > 1]
         self._remarks = [lines for lines in remarks if lines]
         groups: dict[str, list[Pair]] = {}
-        for pair in pools.get("contrasts", []):
+        for pair in (*pools.get("contrasts", []), *pools.get("plain", [])):
             groups.setdefault(pair.group, []).append(pair)
         self._contrasts = [pairs for pairs in groups.values() if pairs[0].question]
         self._together = [g for g in (*(f.pairs for f in families), *groups.values()) if len(g) > 1]

@@ -205,7 +205,7 @@ def main() -> None:
             PairOnly(screen), args.target / "screen.onnx", outputs=OUTPUTS[:1], in_blocks=False
         )
     families = load_families()
-    kinds = (*FITTED, "contrast", "facts", "notebook")
+    kinds = (*FITTED, "contrast", "plain", "facts", "notebook")
     dev = [p for p in evaluation_pairs(families, "dev") if p.category.startswith(kinds)]
     config = calibrate(args.target, dev)
     (args.target / "config.json").write_text(json.dumps(config, indent=2) + "\n")

@@ -100,10 +100,12 @@ def measure(judge: Judge, part: str) -> dict[str, Any]:
     """Returns the figures of every held-out set."""
     families = load_families()
     new, old = held_out(families, part), seen(families, part)
+    contrasts = load_contrasts(part)
     sets = {
         "explicit, unseen families": [p for f in new for p in f.pairs],
         "explicit, seen families": [p for f in old for p in f.pairs],
-        "contrasts": load_contrasts(part),
+        "contrasts": [p for p in contrasts if p.category.startswith("contrast")],
+        "plain contrasts": [p for p in contrasts if p.category.startswith("plain")],
         "facts": fact_pairs(load_facts(part), seed=0),
         "notebooks": notebook_pairs(load_notebooks(part), seed=0),
         "unrelated updates": unrelated_updates([*new, *old], count=1000, seed=5),
@@ -116,7 +118,7 @@ def measure(judge: Judge, part: str) -> dict[str, Any]:
             continue
         scores = score_pairs(judge, pairs)
         report[name] = summarise(pairs, scores)
-    report["answers in contrasts"] = answer_figures(judge, load_contrasts(part))
+    report["answers in contrasts"] = answer_figures(judge, contrasts)
     for name, chosen in (("unseen", new), ("seen", old)):
         report[f"stance, {name} families"] = stance_figures(judge, stance_rows(chosen))
     report["stance, notebooks"] = stance_figures(judge, noted_stances(load_notebooks(part)))

@@ -78,8 +78,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
+    contrasts = load_contrasts("train")
     pools = {
-        "contrasts": load_contrasts("train"),
+        "contrasts": [p for p in contrasts if p.category.startswith("contrast")],
+        "plain": [p for p in contrasts if p.category.startswith("plain")],
         "nli": load_nli(args.nli, limit=NLI_PAIRS, seed=0),
         "statebench": load_statebench(args.statebench),
         "mined": load_mined(args.mined),
