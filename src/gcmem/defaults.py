@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gcmem.answer import LocalReader
-from gcmem.conflict import JointOracle, LocalClassifier, PairwiseOracle, TopicGate
+from gcmem.conflict import Focus, JointOracle, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.encode import CachedEncoder, MiniLMEncoder
 from gcmem.protocols import ConflictOracle, Encoder, Reader, VerdictCache
 
@@ -29,6 +29,7 @@ def default_oracle(cache: VerdictCache | None = None) -> ConflictOracle:
         classifier,
         threshold=classifier.threshold,
         gate=TopicGate(default_encoder()),
+        focus=Focus(default_encoder()),
         cache=cache,
     )
     return JointOracle(classifier, pairwise, cache=cache)

@@ -81,6 +81,8 @@ class Memory:
         """
         if path is not None and store is not None:
             raise InvalidInputError("pass either path or store, not both")
+        if path is not None and "://" in str(path):
+            raise InvalidInputError(f"{path!r} is a URL: open it with Memory.from_url")
         self.settings = settings or Settings()
         self.encoder = default_encoder() if encoder is None else CachedEncoder.around(encoder)
         self.reader = reader or default_reader(self.encoder)
@@ -448,7 +450,7 @@ class Memory:
     ) -> CandidateSet:
         check_k(k)
         check_options(options)
-        query = check_text(query).strip()
+        query = check_text(query, name="the question").strip()
         with watch.timing("encode_ms"):
             queries = self._expander.expand(query) if self._expander else (query,)
             vectors = self.encoder.encode(queries)

@@ -353,6 +353,9 @@ class SearchResult:
     def __len__(self) -> int:
         return len(self.ranked)
 
+    def __getitem__(self, number: int) -> Candidate:
+        return self.ranked[number]
+
     def shadow_of(self, chunk_id: str) -> Shadow | None:
         """Returns the shadow of a chunk with its witness, or None where the chunk is live."""
         return next((s for s in self.shadows if s.candidate.chunk.id == chunk_id), None)

@@ -180,6 +180,13 @@ def nested(depth: int) -> Any:
     return value
 
 
+def test_a_url_is_not_taken_for_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInputError, match="from_url"):
+        Memory("postgresql://somewhere/memory")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_closed_memory_says_so(tmp_path: Path) -> None:
     memory = Memory(tmp_path / "m.db", encoder=HashEncoder())
     memory.close()

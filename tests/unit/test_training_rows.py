@@ -52,7 +52,7 @@ def test_rows_come_back_from_their_file_as_they_were(draw: Draw, tmp_path: Path)
 
 def test_only_what_was_put_together_anew_has_no_label(draw: Draw) -> None:
     nothing = dict.fromkeys(Mixture.__dataclass_fields__, 0)
-    anew = draw.pairs(Mixture(**nothing | {"recombined": 40, "crossed": 40}))
+    anew = draw.pairs(Mixture(**nothing | {"recombined": 40, "crossed": 40, "old_new": 20}))
     labelled = draw.pairs(Mixture(**nothing | {"explicit": 10, "contrasts": 10, "remarks": 20}))
     assert {row.label for row in anew} == {None}
     assert {row.label for row in labelled} == {0.0, 1.0}

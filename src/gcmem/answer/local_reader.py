@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gcmem.protocols import AnswerClassifier, Encoder, StanceClassifier, Vectors
+from gcmem.sentences import sentences_of, states_something
 from gcmem.types import Prompt, Reading
 
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 SHARPNESS = 20.0
 """How much a chunk's similarity to the question counts in the vote."""
 POSITION_DISCOUNT = 0.97
@@ -25,6 +25,10 @@ UNCLEAR_SHARE = 0.05
 """Allowed to be unclear, it abstains when the winner leads by less than this share."""
 
 
+LEAST_ANSWER = 0.05
+"""Allowed to be unclear, it abstains where no sentence answers the question as surely as this."""
+
+
 class LocalReader:
     """Votes and quotes: it neither reasons nor writes, and never says what no chunk says.
 
@@ -33,7 +37,7 @@ class LocalReader:
     none does all, by similarity to the question with each option. What is shown earlier counts a
     little more.
     Without options, it quotes the sentence that answers the question best (`answers`), of those
-    that are closest to it.
+    that are closest to it; never one that only asks.
     """
 
     def __init__(
@@ -97,7 +101,8 @@ class LocalReader:
         return votes, np.exp(SHARPNESS * (relevance - relevance.max()))
 
     def _quote(self, prompt: Prompt) -> Reading:
-        sentences = [s for chunk in prompt.chunks for s in SENTENCE_END.split(chunk.text) if s]
+        every = (s for chunk in prompt.chunks for s in sentences_of(chunk.text))
+        sentences = [sentence for sentence in every if states_something(sentence)]
         if not sentences:
             return Reading(text="unclear")
         vectors = self._encoder.encode([prompt.question, *sentences])
@@ -105,7 +110,11 @@ class LocalReader:
         if self._answers is None:
             return Reading(text=sentences[int(close[0])])
         near = [sentences[n] for n in close[:READ]]
-        return Reading(text=near[int(np.argmax(self._answers.answers(prompt.question, near)))])
+        sure = self._answers.answers(prompt.question, near)
+        best = int(np.argmax(sure))
+        if prompt.mode == "allow-unclear" and sure[best] < LEAST_ANSWER:
+            return Reading(text="unclear")
+        return Reading(text=near[best])
 
 
 def _names(text: str, option: str) -> bool:

@@ -2,6 +2,7 @@
 
 from gcmem.conflict.by_trust import ByTrust
 from gcmem.conflict.cascade import CascadeOracle
+from gcmem.conflict.focus import Focus
 from gcmem.conflict.gold import GoldOracle
 from gcmem.conflict.joint import JointOracle
 from gcmem.conflict.llm import LLMOracle, LLMUsage
@@ -12,6 +13,7 @@ from gcmem.conflict.pairwise import PairwiseOracle, TopicGate
 __all__ = [
     "ByTrust",
     "CascadeOracle",
+    "Focus",
     "GoldOracle",
     "JointOracle",
     "LLMOracle",

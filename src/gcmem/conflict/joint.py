@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gcmem.conflict.pairs import ROLES, by_time, can_conflict
+from gcmem.conflict.pairs import ASSISTANT, ROLES, by_time, can_conflict
 from gcmem.conflict.timeline import Matrix, posterior
 from gcmem.protocols import ConflictOracle, StanceClassifier, VerdictCache
+from gcmem.sentences import states_something
 from gcmem.types import CandidateSet, Chunk, Conflict
 
 THRESHOLD = 0.6
@@ -97,8 +98,17 @@ class JointOracle:
 
 
 def asked_about(candidates: CandidateSet) -> list[Chunk]:
-    """Returns the dated chunks; if the question names a speaker, that one's and nobody else's."""
-    chunks = [item.chunk for item in candidates if item.chunk.at is not None]
+    """Returns the dated chunks that say something; if the question names a speaker, that one's.
+
+    What an assistant says counts only where nobody else speaks.
+    """
+    chunks = [
+        item.chunk
+        for item in candidates
+        if item.chunk.at is not None and states_something(item.chunk.text)
+    ]
+    heard = [chunk for chunk in chunks if chunk.speaker != ASSISTANT]
+    chunks = heard or chunks
     words = set(re.findall(r"\w+", candidates.query.casefold()))
     people = {c.speaker for c in chunks} - ROLES
     named = {p for p in people if words.issuperset(re.findall(r"\w+", p.casefold()))}

@@ -5,18 +5,27 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import combinations
 
+from gcmem.sentences import states_something
 from gcmem.types import CandidateSet, Chunk
 
-ROLES = frozenset({"user", "assistant", "system", "tool"})
+ASSISTANT = "assistant"
+ROLES = frozenset({"user", ASSISTANT, "system", "tool"})
 """Speakers that are roles in a chat; any other speaker is somebody by name."""
 UNDATED = datetime.min.replace(tzinfo=UTC)
 
 
-def can_conflict(a: Chunk, b: Chunk) -> bool:
-    """Tells whether a pair is worth asking about: one user, two texts, not two named speakers."""
-    if a.speaker != b.speaker and ROLES.isdisjoint((a.speaker, b.speaker)):
-        return False  # "I moved to Lyon" said by Ana is nothing to what Ben says of himself
-    return a.scope.user_id == b.scope.user_id and a.text != b.text
+def can_conflict(older: Chunk, newer: Chunk) -> bool:
+    """Tells whether a pair is worth asking about: one user, two texts, and a possible witness.
+
+    Of two named speakers each speaks for himself. What an assistant says unseats nobody else,
+    since it may be wrong or have been read from memory, and a question states nothing.
+    """
+    one, other = older.speaker, newer.speaker
+    if one != other and (other == ASSISTANT or ROLES.isdisjoint((one, other))):
+        return False
+    if older.scope.user_id != newer.scope.user_id or older.text == newer.text:
+        return False
+    return states_something(newer.text)
 
 
 def in_order(a: Chunk, b: Chunk) -> tuple[Chunk, Chunk]:
@@ -29,11 +38,15 @@ def in_order(a: Chunk, b: Chunk) -> tuple[Chunk, Chunk]:
 
 def possible_pairs(candidates: CandidateSet) -> list[tuple[Chunk, Chunk]]:
     """Returns every pair that can conflict, older first."""
-    return [
-        in_order(a.chunk, b.chunk)
-        for a, b in combinations(candidates, 2)
-        if can_conflict(a.chunk, b.chunk)
-    ]
+    pairs = (in_order(a.chunk, b.chunk) for a, b in combinations(candidates, 2))
+    return [(older, newer) for older, newer in pairs if _possible(older, newer)]
+
+
+def _possible(older: Chunk, newer: Chunk) -> bool:
+    """As `can_conflict`; of two that can't be ordered either may be the newer one."""
+    if can_conflict(older, newer):
+        return True
+    return older.precedes(newer) is None and can_conflict(newer, older)
 
 
 def by_time(chunk: Chunk) -> tuple[datetime, int, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
+from gcmem.conflict.focus import Focus
 from gcmem.conflict.pairs import by_time, possible_pairs
 from gcmem.errors import InvalidInputError
 from gcmem.protocols import Encoder, PairClassifier, QuickClassifier, Vectors, VerdictCache
@@ -90,6 +92,7 @@ class PairwiseOracle:
         *,
         threshold: float = 0.5,
         gate: TopicGate | None = None,
+        focus: Focus | None = None,
         cache: VerdictCache | None = None,
     ) -> None:
         if not 0.0 <= threshold <= 1.0:
@@ -97,6 +100,7 @@ class PairwiseOracle:
         self._classifier = classifier
         self._threshold = threshold
         self._gate = gate
+        self._focus = focus
         self._cache = cache
         # What is qualified is the classifier at a threshold, not the classifier.
         own = getattr(classifier, "threshold", 0.5)
@@ -106,7 +110,7 @@ class PairwiseOracle:
         """Returns the conflicts that decide which chunks stay."""
         *stages, far = self._witnesses(candidates)
         by_id = {item.chunk.id: item.chunk for item in candidates}
-        reading = _Reading(self._classifier, candidates.query, self._cache)
+        reading = _Reading(self._classifier, candidates.query, self._focus, self._cache)
         every = (*stages, far)
         reading.recall((by_id[i], n) for queues in every for i in queues for n in queues[i])
         found: list[Conflict] = []
@@ -167,9 +171,14 @@ class _Reading:
     """What is known of the pairs of one set: scores, and glances at those not read yet."""
 
     def __init__(
-        self, classifier: PairClassifier, question: str, cache: VerdictCache | None
+        self,
+        classifier: PairClassifier,
+        question: str,
+        focus: Focus | None,
+        cache: VerdictCache | None,
     ) -> None:
         self._classifier, self._question, self._cache = classifier, question, cache
+        self._score = partial(focus.score, classifier.score) if focus else classifier.score
         self._known: dict[Key, float] = {}
         self._glanced: dict[Key, float] = {}
         self._glance = classifier.glance if isinstance(classifier, QuickClassifier) else None
@@ -186,7 +195,7 @@ class _Reading:
 
     def scores(self, pairs: list[Pair]) -> list[float]:
         """Returns how surely each pair contradicts."""
-        self._known |= self._read(pairs, self._known, self._classifier.id, self._classifier.score)
+        self._known |= self._read(pairs, self._known, self._classifier.id, self._score)
         return [self._known[older.id, newer.id] for older, newer in pairs]
 
     def likeliest_first(self, queues: Queues, by_id: Mapping[str, Chunk]) -> Queues:

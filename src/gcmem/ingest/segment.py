@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
+
+from gcmem.sentences import sentences_of
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'”’)\]])\s+|(?<=[。！？])|\n+")
 CHARS_PER_TOKEN = 8
 """No chunk is longer than budget * this: a huge unbroken word may count as one token."""
 
@@ -27,8 +27,7 @@ def segment(text: str, *, budget: int, count_tokens: CountTokens) -> list[str]:
 
 
 def _split(text: str, max_chars: int) -> Iterator[str]:
-    for sentence in SENTENCE_END.split(text):
-        sentence = sentence.strip()
+    for sentence in sentences_of(text):
         while len(sentence) > max_chars:
             cut = sentence.rfind(" ", max_chars // 2, max_chars)
             cut = cut if cut > 0 else max_chars

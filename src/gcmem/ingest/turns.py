@@ -175,15 +175,15 @@ def _parse_iso(value: str) -> datetime:
         ) from None
 
 
-def check_text(text: Any) -> str:
+def check_text(text: Any, *, name: str = "text") -> str:
     """Returns the text when it can be stored and says something; otherwise raises."""
     if not isinstance(text, str):
-        raise InvalidTextError(f"text must be a string, not {type(text).__name__}")
+        raise InvalidTextError(f"{name} must be a string, not {type(text).__name__}")
     if not text.strip():
-        raise InvalidTextError("text is empty: there is nothing to remember")
+        raise InvalidTextError(f"{name} is empty")
     if not is_storable(text):
         raise InvalidTextError(
-            "text holds a NUL or a lone surrogate, which no store can keep; clean it first, "
+            f"{name} holds a NUL or a lone surrogate, which no store can keep; clean it first, "
             "for example text.encode('utf-8', 'replace').decode().replace('\\0', '')"
         )
     return text

@@ -13,8 +13,9 @@ from typing import Any, Literal, get_args
 
 from gcmem.errors import MissingExtraError
 from gcmem.ingest.turns import flatten
-from gcmem.integrations.transcript import ASSISTANT, note, states_something, superseded
+from gcmem.integrations.transcript import ASSISTANT, note, superseded
 from gcmem.memory import Memory
+from gcmem.sentences import states_something
 from gcmem.types import Chunk, Scope, Shadow, Turn, check_choice
 
 try:

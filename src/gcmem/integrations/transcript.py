@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from gcmem.dominance import temporal_dominance
 from gcmem.protocols import ConflictOracle
+from gcmem.sentences import states_something
 from gcmem.types import Candidate, CandidateSet, Chunk, Shadow
 
 ASSISTANT = "assistant"
 LONGEST = 1000
 """A turn of more characters than this says more than one thing, so it stays."""
-SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
-ASKS = re.compile(r"[?？][^\w\s]*$")
-
-
-def states_something(text: str) -> bool:
-    """Tells whether a turn does more than ask: a question is no fact, and contradicts none."""
-    sentences = (sentence.strip() for sentence in SENTENCE_END.split(text))
-    return any(sentence and not ASKS.search(sentence) for sentence in sentences)
 
 
 def superseded(chunks: Sequence[Chunk], *, oracle: ConflictOracle) -> dict[str, Shadow]:

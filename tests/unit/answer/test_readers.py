@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gcmem import Chunk, Prompt
 from gcmem.answer import LLMReader, LocalReader
@@ -56,6 +57,26 @@ def test_the_local_reader_quotes_what_answers_rather_than_what_is_similar() -> N
     reader = LocalReader(HashEncoder(dimensions=512), answers=Naming("rained"))
     (quoted,) = reader.read([Prompt(question="she drinks", chunks=(COFFEE, TEA))])
     assert quoted.text == "It rained."
+
+
+def test_the_local_reader_abstains_where_nothing_answers() -> None:
+    reader = LocalReader(HashEncoder(dimensions=512), answers=Naming("snow"))
+    asked = Prompt(question="she drinks", chunks=(COFFEE, TEA))
+    unclear, forced = reader.read([asked, replace(asked, mode="forced-choice")])
+    assert unclear.text == "unclear"
+    assert forced.text != "unclear"
+
+
+def test_a_question_is_no_answer() -> None:
+    asking = Chunk(id="q", text="What does she drink?", at=day(3))
+    reader = LocalReader(HashEncoder(dimensions=512))
+    quoted, nothing = reader.read(
+        [
+            Prompt(question="What does she drink?", chunks=(asking, TEA)),
+            Prompt(question="What does she drink?", chunks=(asking,)),
+        ]
+    )
+    assert (quoted.text, nothing.text) == ("She drinks tea.", "unclear")
 
 
 class Hearing:

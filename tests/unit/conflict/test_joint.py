@@ -90,6 +90,12 @@ def test_a_question_about_one_speaker_leaves_the_others_alone() -> None:
     assert gone(candidates) == {"0", "1", "2", "3"}
 
 
+def test_what_an_assistant_says_moves_nothing_where_somebody_else_speaks() -> None:
+    said = ["m", "m", "m", "p", "p", "p"]
+    assert gone(memory(*said, speakers=["user"] * 3 + ["assistant"] * 3)) == set()
+    assert gone(memory(*said, speakers=["assistant"] * 6)) == {"0", "1", "2"}
+
+
 def test_two_users_never_meet_on_one_timeline() -> None:
     items = tuple(
         Candidate(

@@ -54,6 +54,38 @@ def test_a_pairwise_oracle_asks_older_first_and_only_pairs_that_can_conflict() -
         PairwiseOracle(classifier, threshold=2)
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "text", "removed"),
+    [
+        ("user", "user", "new", True),
+        ("user", "assistant", "new", False),
+        ("assistant", "assistant", "new", True),
+        ("assistant", "user", "new", True),
+        ("user", "user", "new?", False),
+        ("user", "user", "new. Or is it?", True),
+        ("ana", "ben", "new", False),
+        ("ana", "user", "new", True),
+    ],
+)
+def test_neither_an_assistant_nor_a_question_unseats_what_somebody_said(
+    older: str, newer: str, text: str, removed: bool
+) -> None:
+    chunks = (
+        Chunk(id="o", text="old", at=day(1), speaker=older),
+        Chunk(id="n", text=text, at=day(2), speaker=newer),
+    )
+    assert bool(PairwiseOracle(Recording()).judge(candidates(*chunks))) is removed
+
+
+def test_what_cannot_be_ordered_is_asked_about_if_either_could_be_the_witness() -> None:
+    for ids in ("ab", "ba"):
+        chunks = (
+            Chunk(id=ids[0], text="new told", at=None, speaker="user"),
+            Chunk(id=ids[1], text="new said", at=None, speaker="assistant"),
+        )
+        assert len(PairwiseOracle(Recording()).judge(candidates(*chunks))) == 1
+
+
 def test_one_witness_is_enough_and_the_newest_is_asked_first() -> None:
     classifier = Recording()
     chunks = [Chunk(id="old", text="old", at=day(0), seq=1)]

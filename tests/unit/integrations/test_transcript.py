@@ -2,9 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
-from gcmem.integrations.transcript import note, states_something, superseded
+from gcmem.integrations.transcript import note, superseded
 from gcmem.testing import RuleOracle
 from gcmem.types import Chunk
 from tests.conftest import day, same_slot
@@ -24,24 +22,6 @@ def gone(chunks: Sequence[Chunk]) -> dict[str, str]:
         shadow.candidate.chunk.text: shadow.witness.chunk.text
         for shadow in superseded(chunks, oracle=ORACLE).values()
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("I live in Porto.", True),
-        ("I live in Porto", True),
-        ("Where do I live?", False),
-        ("Really?! Where?", False),
-        ("住んでいるのはどこですか？", False),
-        ("I moved to Lyon. Can you update it?", True),
-        ("Can you update it?\n\nI moved to Lyon", True),
-        ("  \n ", False),
-        ("", False),
-    ],
-)
-def test_a_turn_that_only_asks_states_nothing(text: str, expected: bool) -> None:
-    assert states_something(text) is expected
 
 
 def test_what_a_person_says_later_supersedes_it() -> None:

@@ -1,0 +1,51 @@
+"""Messages that say several things: only what was asked for can be out of date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from gcmem.protocols import Encoder
+from gcmem.sentences import sentences_of
+
+Score = Callable[[str, Sequence[tuple[str, str]]], list[float]]
+
+WORTH = 0.3
+"""From which score on a pair is looked at again."""
+UNTOUCHED, ELSEWHERE = 0.1, 0.03
+"""What was asked for scores less than this, and another sentence so much more: that one changed."""
+
+
+class Focus:
+    """Looks again, sentence by sentence, at an older text that is about to go.
+
+    "I work at Google. My dog is Rex." is contradicted by a new job, and still answers what the
+    dog is called. If the sentence closest to the question is left untouched, and another one is
+    not, the pair gets the score of the former. Where the sentences alone say too little, the
+    text counts as a whole.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def score(self, score: Score, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Returns the scores that `score` gives to pairs, older text first, with a second look."""
+        found = score(question, pairs)
+        if not question.strip():
+            return found
+        return [
+            self._again(score, question, pair, whole) if whole >= WORTH else whole
+            for pair, whole in zip(pairs, found, strict=True)
+        ]
+
+    def _again(self, score: Score, question: str, pair: tuple[str, str], whole: float) -> float:
+        older, newer = pair
+        sentences = sentences_of(older)
+        if len(sentences) < 2:
+            return whole
+        vectors = self._encoder.encode([question, *sentences])
+        asked = int(np.argmax(vectors[1:] @ vectors[0]))
+        single = score(question, [(sentence, newer) for sentence in sentences])
+        untouched = single[asked] < min(UNTOUCHED, max(single) - ELSEWHERE)
+        return single[asked] if untouched else whole
