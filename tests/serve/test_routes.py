@@ -33,6 +33,16 @@ def test_what_was_added_is_listed_got_and_deleted(client: TestClient) -> None:
     assert client.get(f"/v1/memories/{first['id']}").status_code == 404
 
 
+def test_a_scope_is_erased_whole_and_must_be_named(client: TestClient) -> None:
+    add(client, "city=Rome", "diet=vegan", user_id="ana")
+    add(client, "city=Oslo", user_id="bob")
+    assert client.delete("/v1/memories").status_code == 422
+    assert client.delete("/v1/memories", params={"user": "ana"}).status_code == 422
+    assert client.delete("/v1/memories", params={"user_id": "ana"}).json() == {"forgotten": 2}
+    (left,) = client.get("/v1/memories").json()["memories"]
+    assert left["user_id"] == "bob"
+
+
 @pytest.mark.parametrize(
     "messages",
     [

@@ -66,7 +66,7 @@ def test_naming_another_scope_is_forbidden(tenants: Tenants) -> None:
     assert tenants.post("/v1/memories", {"messages": "x", "user_id": "bob"}).status_code == 403
     for path in ("/v1/memories?user_id=bob", "/v1/history?user_id=bob"):
         assert tenants.get(path).status_code == 403
-    for path in (f"/v1/memories/{tenants.bobs_id}?user_id=bob",):
+    for path in (f"/v1/memories/{tenants.bobs_id}?user_id=bob", "/v1/memories?user_id=bob"):
         assert tenants.get(path).status_code == 403
         assert tenants.client.delete(path, headers=tenants.ana).status_code == 403
     assert tenants.memory.get(tenants.bobs_id).text == SECRET
@@ -235,6 +235,16 @@ def test_a_read_only_key_reads_and_nothing_else(tenants: Tenants) -> None:
     assert client.post("/v1/search", json={"query": "safe"}, headers=headers).status_code == 200
     assert client.post("/v1/memories", json={"messages": "x"}, headers=headers).status_code == 403
     assert client.delete(f"/v1/memories/{mine}", headers=headers).status_code == 403
+    assert client.delete("/v1/memories?user_id=ana", headers=headers).status_code == 403
+
+
+def test_a_bound_key_erases_its_own_scope_if_it_says_so(tenants: Tenants) -> None:
+    client, headers = tenants.client, tenants.ana
+    assert client.delete("/v1/memories", headers=headers).status_code == 422
+    assert client.delete("/v1/memories?agent_id=nobody", headers=headers).json()["forgotten"] == 0
+    assert client.delete("/v1/memories?user_id=ana", headers=headers).json()["forgotten"] > 0
+    assert tenants.memory.history(user_id="ana") == ()
+    assert tenants.memory.get(tenants.bobs_id).text == SECRET
 
 
 def test_figures_of_everybody_are_not_for_a_bound_key(tenants: Tenants) -> None:

@@ -83,6 +83,25 @@ def memory_routes(service: Service) -> APIRouter:
             {"memories": [chunk_json(chunk) for chunk in shown], "next_after_seq": more}
         )
 
+    @router.delete(
+        "/memories",
+        response_model=schemas.Forgotten,
+        responses=READ,
+        operation_id="forget_memories",
+    )
+    async def forget(
+        query: Annotated[schemas.ItemQuery, Query()], request: Request, caller: Asking
+    ) -> Response:
+        """Erase a whole scope for good: all of a user, an agent or a run; one must be named."""
+        caller.check_may_write()
+        asked = query.asked_scope()
+        scope = caller.narrow(asked)
+        # A key's own scope is not enough: nobody means everything by saying nothing.
+        erase = partial(memory.forget, **fields(scope if asked != Scope() else asked))
+        with spans.open("delete_memory", headers=request.headers, agent_id=scope.agent_id):
+            count = await service.run(erase)
+        return JSONResponse({"forgotten": count})
+
     @router.get(
         "/memories/{memory_id}",
         response_model=schemas.ChunkOut,

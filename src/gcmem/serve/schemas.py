@@ -172,7 +172,7 @@ class ListQuery(Scoped):
 
 
 class ItemQuery(Scoped):
-    """The scope of one memory."""
+    """The scope of one memory, or of all that are meant."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -222,6 +222,12 @@ class TimelineChunk(ChunkOut):
     """One memory on the timeline."""
 
     shadowed_by: ShadowedBy | None
+
+
+class Forgotten(BaseModel):
+    """How many memories were erased."""
+
+    forgotten: int
 
 
 class Memories(BaseModel):
