@@ -5,6 +5,9 @@ from __future__ import annotations
 import http.client
 import json
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -44,6 +47,20 @@ def test_a_stop_under_load_loses_no_acknowledged_write(tmp_path: Path) -> None:
     events = [json.loads(line)["event"] for line in server.log.read_text().splitlines()]
     assert events[0] == "listening"
     assert events[-1] == "stopped"
+
+
+def test_an_address_in_use_is_told_before_anything_is_served(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "gcmem", "serve", "--path", str(tmp_path / "m.db"),
+             "--host", "127.0.0.1", "--port", str(port)],
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert str(port) in done.stderr
+    assert "--port" in done.stderr
+    assert "listening" not in done.stdout + done.stderr
 
 
 def write(server: Running, number: int, acknowledged: list[str], stopped: threading.Event) -> None:
