@@ -96,4 +96,5 @@ def _print(found: Qualification) -> None:
     )
     if found.shadowed is not None and found.kept is not None:
         console.print(f"stale chunks removed {found.shadowed:.1%}, true ones kept {found.kept:.1%}")
-    console.print(f"[bold]{found.verdict}[/bold]: {MEANING[found.verdict]}")
+    few = "" if found.enough else "by these alone, which are too few to rely on, "
+    console.print(f"{few}[bold]{found.verdict}[/bold]: {MEANING[found.verdict]}")
