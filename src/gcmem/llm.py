@@ -34,7 +34,9 @@ def openai_client(
             api_key=key, base_url=base_url, timeout=timeout_s, max_retries=max_retries
         )
     except openai.OpenAIError as error:
-        raise ModelAuthenticationError(f"no API key: set OPENAI_API_KEY or pass api_key=... ({error})") from None
+        raise ModelAuthenticationError(
+            f"no API key: set OPENAI_API_KEY or pass api_key=... ({error})"
+        ) from None
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import numpy as np
 from gcmem.conflict.pairs import ASSISTANT, ROLES, by_time, can_conflict
 from gcmem.conflict.timeline import Matrix, posterior
 from gcmem.protocols import ConflictOracle, StanceClassifier, VerdictCache
-from gcmem.sentences import states_something
 from gcmem.types import CandidateSet, Chunk, Conflict
 
 THRESHOLD = 0.6
@@ -98,15 +97,11 @@ class JointOracle:
 
 
 def asked_about(candidates: CandidateSet) -> list[Chunk]:
-    """Returns the dated chunks that say something; if the question names a speaker, that one's.
+    """Returns the dated chunks; if the question names a speaker, that one's and nobody else's.
 
     What an assistant says counts only where nobody else speaks.
     """
-    chunks = [
-        item.chunk
-        for item in candidates
-        if item.chunk.at is not None and states_something(item.chunk.text)
-    ]
+    chunks = [item.chunk for item in candidates if item.chunk.at is not None]
     heard = [chunk for chunk in chunks if chunk.speaker != ASSISTANT]
     chunks = heard or chunks
     words = set(re.findall(r"\w+", candidates.query.casefold()))

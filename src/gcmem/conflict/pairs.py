@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import combinations
 
-from gcmem.sentences import states_something
 from gcmem.types import CandidateSet, Chunk
 
 ASSISTANT = "assistant"
@@ -17,15 +16,13 @@ UNDATED = datetime.min.replace(tzinfo=UTC)
 def can_conflict(older: Chunk, newer: Chunk) -> bool:
     """Tells whether a pair is worth asking about: one user, two texts, and a possible witness.
 
-    Of two named speakers each speaks for himself. What an assistant says unseats nobody else,
-    since it may be wrong or have been read from memory, and a question states nothing.
+    Of two named speakers each speaks for themself. What an assistant says unseats nobody else:
+    it may be wrong, or have been read from memory.
     """
     one, other = older.speaker, newer.speaker
     if one != other and (other == ASSISTANT or ROLES.isdisjoint((one, other))):
         return False
-    if older.scope.user_id != newer.scope.user_id or older.text == newer.text:
-        return False
-    return states_something(newer.text)
+    return older.scope.user_id == newer.scope.user_id and older.text != newer.text
 
 
 def in_order(a: Chunk, b: Chunk) -> tuple[Chunk, Chunk]:

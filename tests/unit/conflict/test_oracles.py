@@ -55,24 +55,23 @@ def test_a_pairwise_oracle_asks_older_first_and_only_pairs_that_can_conflict() -
 
 
 @pytest.mark.parametrize(
-    ("older", "newer", "text", "removed"),
+    ("older", "newer", "removed"),
     [
-        ("user", "user", "new", True),
-        ("user", "assistant", "new", False),
-        ("assistant", "assistant", "new", True),
-        ("assistant", "user", "new", True),
-        ("user", "user", "new?", False),
-        ("user", "user", "new. Or is it?", True),
-        ("ana", "ben", "new", False),
-        ("ana", "user", "new", True),
+        ("user", "user", True),
+        ("user", "assistant", False),
+        ("assistant", "assistant", True),
+        ("assistant", "user", True),
+        ("ana", "assistant", False),
+        ("ana", "ben", False),
+        ("ana", "user", True),
     ],
 )
-def test_neither_an_assistant_nor_a_question_unseats_what_somebody_said(
-    older: str, newer: str, text: str, removed: bool
+def test_neither_an_assistant_nor_a_stranger_unseats_what_somebody_said(
+    older: str, newer: str, removed: bool
 ) -> None:
     chunks = (
         Chunk(id="o", text="old", at=day(1), speaker=older),
-        Chunk(id="n", text=text, at=day(2), speaker=newer),
+        Chunk(id="n", text="new", at=day(2), speaker=newer),
     )
     assert bool(PairwiseOracle(Recording()).judge(candidates(*chunks))) is removed
 
