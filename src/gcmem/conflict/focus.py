@@ -15,6 +15,8 @@ WORTH = 0.3
 """From which score on a pair is looked at again."""
 UNTOUCHED, ELSEWHERE = 0.1, 0.03
 """What was asked for scores less than this, and another sentence so much more: that one changed."""
+OTHERS = 3
+"""How many of the other sentences are read."""
 
 
 class Focus:
@@ -44,8 +46,13 @@ class Focus:
         sentences = sentences_of(older)
         if len(sentences) < 2:
             return whole
-        vectors = self._encoder.encode([question, *sentences])
-        asked = int(np.argmax(vectors[1:] @ vectors[0]))
-        single = score(question, [(sentence, newer) for sentence in sentences])
-        untouched = single[asked] < min(UNTOUCHED, max(single) - ELSEWHERE)
-        return single[asked] if untouched else whole
+        vectors = self._encoder.encode([question, newer, *sentences])
+        to_question, to_newer = (vectors[2:] @ vectors[n] for n in (0, 1))
+        asked = int(np.argmax(to_question))
+        (own,) = score(question, [(sentences[asked], newer)])
+        if own >= UNTOUCHED:
+            return whole
+        # What changed is among the sentences that are most like the newer text.
+        others = [int(n) for n in np.argsort(-to_newer, kind="stable") if n != asked][:OTHERS]
+        elsewhere = max(score(question, [(sentences[n], newer) for n in others]))
+        return own if elsewhere > own + ELSEWHERE else whole

@@ -66,10 +66,18 @@ def test_a_message_goes_only_if_what_was_asked_for_has_changed(
 
 
 def test_what_only_the_whole_text_tells_counts() -> None:
-    together = "She has a flat in Porto. With a dog that is called Rex."
-    scores, classifier = judged(together, "Neither dog nor flat any more.", "which flat?")
-    assert scores == [0.9]
-    assert len(classifier.read) == 3  # the whole, and each of its sentences
+    def both_words(question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [0.9 if "flat" in older and "dog" in older else 0.02 for older, _ in pairs]
+
+    pair = ("She has a flat in Porto. It came with a dog.", "Neither is hers any more.")
+    assert Focus(Words()).score(both_words, "which flat?", [pair]) == [0.9]
+
+
+def test_a_long_message_costs_a_few_readings() -> None:
+    older = " ".join([OLD, *(f"Sentence {n} is about something else." for n in range(20))])
+    scores, classifier = judged(older, "My job is at Stripe.", "which dog?")
+    assert scores == []
+    assert len(classifier.read) == 5  # the whole, what was asked for, three others
 
 
 def test_a_single_sentence_is_read_once() -> None:
