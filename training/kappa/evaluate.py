@@ -1,4 +1,4 @@
-"""Measures the shipped oracle: its gate, explicit pairs of seen and unseen families, notebooks.
+"""Measures the shipped oracle: its gate, explicit pairs, notebooks, messages of two facts.
 
 python -m training.kappa.evaluate [--part test] [--record]
 
@@ -14,7 +14,7 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from training.kappa.data import Family, held_out, load_families, seen
+from training.kappa.data import Family, Pair, held_out, load_contrasts, load_families, seen
 from training.kappa.notebooks import Notebook, load_notebooks
 
 from gcmem import Candidate, CandidateSet, Chunk
@@ -79,6 +79,35 @@ def set_of(notebook: Notebook, slot: str, *, options: bool) -> LabelledSet:
     )
 
 
+def two_facts(part: str, *, count: int = 150) -> list[LabelledPair]:
+    """Returns messages of two plain facts, one of which changes, asked for that one or the other.
+
+    Asked for the other, the message still holds.
+    """
+    groups: dict[str, list[Pair]] = {}
+    for pair in load_contrasts(part):
+        if pair.category.startswith("plain/") and pair.question and pair.conflict:
+            groups.setdefault(pair.older, []).append(pair)
+    rng = random.Random(0)
+    asked = []
+    for _ in range(count):
+        changed, other = facts = rng.sample(sorted(groups), 2)
+        newer = rng.choice(groups[changed]).newer
+        rng.shuffle(facts)
+        message = " ".join(fact.rstrip(".") + "." for fact in facts)
+        asked += [
+            LabelledPair(
+                older=message,
+                newer=newer,
+                conflict=fact == changed,
+                question=groups[fact][0].question,
+                category="changed" if fact == changed else "other",
+            )
+            for fact in (changed, other)
+        ]
+    return asked
+
+
 def gate_share(pairs: list[LabelledPair], *, few: bool) -> float:
     """Returns the share of pairs that the gate lets through, of a few or of many."""
     encode = default_encoder().encode
@@ -119,6 +148,12 @@ def main() -> None:
             f"notebooks{name}: {len(sets)} questions, old lines removed {found.shadowed:.1%}, "
             f"others kept {found.kept:.1%}"
         )
+    told = qualify_pairs(default_oracle(), two_facts(part)).by_category
+    right, wrong = told["changed"]["recall"], told["other"]["false_positive_rate"]
+    print(
+        f"{told['changed']['n']} messages of two facts: asked for the one that changed, "
+        f"{right:.1%} go, for the other {wrong:.1%}"
+    )
     if args.record:
         whole = qualify_pairs(default_oracle(), load_pairs(SHIPPED_PAIRS))
         verdicts = {whole.oracle: whole.verdict, GoldOracle.id: "optimal"}
