@@ -20,6 +20,7 @@ from gcmem.cli.options import (
     pairs,
 )  # fmt: skip
 from gcmem.cli.output import console, print_json
+from gcmem.types import is_storable
 
 
 def forget(
@@ -38,6 +39,7 @@ def forget(
     if not ids and not yes and (user or agent or run or filters):
         typer.confirm("Erase everything that matches, for good?", abort=True, err=True)
     with open_existing(locate(path=path, store=store, stm=stm)) as memory:
+        known = memory.store.log.get([i for i in ids or () if is_storable(i)])
         count = memory.forget(
             ids=ids or None,
             user_id=user,
@@ -50,4 +52,6 @@ def forget(
     else:
         console.print(f"Erased {count} chunks.")
     if ids and count < len(set(ids)):
+        for unknown in [i for i in ids if i not in known]:
+            typer.echo(f"There is no chunk {unknown}.", err=True)
         raise typer.Exit(1)
