@@ -131,7 +131,7 @@ class LocalClassifier:
         closes = [place for place, token in enumerate(row) if token == END][1 : count + 1]
         logits = np.array([every[place] for place in closes], dtype=np.float64)
         total = np.logaddexp.reduce(logits)
-        on_topic = 1 / (1 + math.exp(float(none - total)))
+        on_topic = _probability(float(total - none) + self._settings["stance_bias"])
         shares = np.exp((logits - logits.max()) / self._settings["stance_temperature"])
         return (*(on_topic * shares / shares.sum()).tolist(), 1 - on_topic)
 
