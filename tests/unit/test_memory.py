@@ -169,6 +169,7 @@ def test_modes_show_at_most_k(memory: Memory) -> None:
     assert {c.chunk.text for c in drop} == {"tea=5", "tea and cake"}
     assert [c.chunk.text for c in demote][:2] == [c.chunk.text for c in drop]
     assert len(demote) == 3
+    assert [demote[0], demote[-1]] == [demote.ranked[0], demote.ranked[2]]
     assert list(annotate) == list(annotate.candidates.items[:3])
 
 

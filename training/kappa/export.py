@@ -124,7 +124,8 @@ def _scores(logits: np.ndarray) -> np.ndarray:
 
 def calibrate(target: Path, pairs: list[Pair]) -> dict[str, Any]:
     """Returns what LocalClassifier reads beside the models, fitted on dev pairs."""
-    # Not on contrasts and notebooks: how many look-alikes stand beside a conflict is arbitrary.
+    # Not on the closest look-alikes, those of contrasts and notebooks, of which nobody knows how
+    # often they come up.
     fit = np.array([p.category.startswith(FITTED) for p in pairs])
     labels = np.array([p.conflict for p in pairs])
     looks = logits_of(target / "model.onnx", pairs)

@@ -23,8 +23,6 @@ READ = 8
 """How many sentences are read for the best answer."""
 UNCLEAR_SHARE = 0.05
 """Allowed to be unclear, it abstains when the winner leads by less than this share."""
-
-
 LEAST_ANSWER = 0.05
 """Allowed to be unclear, it abstains where no sentence answers the question as surely as this."""
 

@@ -246,9 +246,11 @@ def _entry_pair(entry: dict[str, Any], chunks: list[Chunk]) -> tuple[str, str] |
     first, second = entry["older"], entry["newer"]
     if not (1 <= first <= len(chunks) and 1 <= second <= len(chunks)):
         return None
-    older, newer = in_order(chunks[first - 1], chunks[second - 1])
-    # which excludes a chunk against itself
-    return (older.id, newer.id) if can_conflict(older, newer) else None
+    a, b = chunks[first - 1], chunks[second - 1]
+    if not can_conflict(a, b):  # which includes a chunk against itself
+        return None
+    older, newer = in_order(a, b)
+    return older.id, newer.id
 
 
 def _clipped(confidence: float) -> float:

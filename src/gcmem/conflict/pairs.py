@@ -13,16 +13,25 @@ ROLES = frozenset({"user", ASSISTANT, "system", "tool"})
 UNDATED = datetime.min.replace(tzinfo=UTC)
 
 
-def can_conflict(older: Chunk, newer: Chunk) -> bool:
-    """Tells whether a pair is worth asking about: one user, two texts, and a possible witness.
-
-    Of two named speakers each speaks for themself. What an assistant says unseats nobody else:
-    it may be wrong, or have been read from memory.
-    """
-    one, other = older.speaker, newer.speaker
-    if one != other and (other == ASSISTANT or ROLES.isdisjoint((one, other))):
+def can_conflict(a: Chunk, b: Chunk) -> bool:
+    """Tells whether a pair is worth asking about: one user, two texts, and a possible witness."""
+    if a.scope.user_id != b.scope.user_id or a.text == b.text:
         return False
-    return older.scope.user_id == newer.scope.user_id and older.text != newer.text
+    if a.speaker == b.speaker:
+        return True
+    older, newer = in_order(a, b)
+    if _may_unseat(newer, older):
+        return True
+    return older.precedes(newer) is None and _may_unseat(older, newer)  # either may be the newer
+
+
+def _may_unseat(newer: Chunk, older: Chunk) -> bool:
+    """Tells whether one speaker's words can make another's stale.
+
+    Of two with names, each speaks for themself. What an assistant says unseats nobody else: it
+    may be wrong, or have been read from memory.
+    """
+    return newer.speaker != ASSISTANT and not ROLES.isdisjoint((older.speaker, newer.speaker))
 
 
 def in_order(a: Chunk, b: Chunk) -> tuple[Chunk, Chunk]:
@@ -35,15 +44,11 @@ def in_order(a: Chunk, b: Chunk) -> tuple[Chunk, Chunk]:
 
 def possible_pairs(candidates: CandidateSet) -> list[tuple[Chunk, Chunk]]:
     """Returns every pair that can conflict, older first."""
-    pairs = (in_order(a.chunk, b.chunk) for a, b in combinations(candidates, 2))
-    return [(older, newer) for older, newer in pairs if _possible(older, newer)]
-
-
-def _possible(older: Chunk, newer: Chunk) -> bool:
-    """As `can_conflict`; of two that can't be ordered either may be the newer one."""
-    if can_conflict(older, newer):
-        return True
-    return older.precedes(newer) is None and can_conflict(newer, older)
+    return [
+        in_order(a.chunk, b.chunk)
+        for a, b in combinations(candidates, 2)
+        if can_conflict(a.chunk, b.chunk)
+    ]
 
 
 def by_time(chunk: Chunk) -> tuple[datetime, int, str]:

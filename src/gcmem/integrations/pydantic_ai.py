@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
+from gcmem.conflict.pairs import ASSISTANT
 from gcmem.defaults import default_oracle
 from gcmem.errors import MissingExtraError
-from gcmem.integrations.transcript import ASSISTANT, note, superseded
+from gcmem.integrations.transcript import note, superseded
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle
 from gcmem.qualify import may_remove

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gcmem.conflict.pairs import ASSISTANT
 from gcmem.dominance import temporal_dominance
 from gcmem.protocols import ConflictOracle
 from gcmem.sentences import states_something
 from gcmem.types import Candidate, CandidateSet, Chunk, Shadow
 
-ASSISTANT = "assistant"
 LONGEST = 1000
 """A turn of more characters than this says more than one thing, so it stays."""
 
