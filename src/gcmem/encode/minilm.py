@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,16 @@ FOLDER = Path(__file__).parent.parent / "models" / "encoder"
 class MiniLMEncoder:
     """all-MiniLM-L6-v2, half tuned to find what answers a question; loaded at first use.
 
-    Texts are run one at a time: int8 activations are scaled over the whole input, so a batch
+    Every text is a run of its own: int8 activations are scaled over the whole input, so a batch
     would make a text's vector depend on its neighbours, and on a CPU it would be no faster.
     """
 
     id = "gcmem-encoder@2"
     dimensions = 384
 
-    def __init__(self, *, threads: int = 1) -> None:
-        """`threads` is the number of cores to use, 0 for all; short texts gain nothing by more."""
-        self._threads = threads
+    def __init__(self, *, workers: int = 2) -> None:
+        """`workers` is how many texts are read at once, one core each."""
+        self._workers = workers
         self._lock = threading.Lock()
         self._session: Any = None
         self._tokenizer: Any = None
@@ -37,17 +38,26 @@ class MiniLMEncoder:
             if self._session is not None:
                 return
             self._tokenizer = open_tokenizer(FOLDER / "tokenizer.json")
-            self._session = open_model(FOLDER / "model.onnx", threads=self._threads)
+            self._session = open_model(FOLDER / "model.onnx", threads=1)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Returns one unit vector a text; text beyond 256 tokens is not seen."""
         self._load()
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
-        for row, encoding in enumerate(self._tokenizer.encode_batch(list(texts))):
-            ids = np.array([encoding.ids], dtype=np.int64)
-            inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-            vectors[row] = self._session.run(None, inputs)[0][0]
+        rows = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        if len(rows) < 2:  # a question: a pool would only cost time
+            found: Iterable[Any] = map(self._vector, rows)
+        else:
+            with ThreadPoolExecutor(self._workers) as pool:
+                found = list(pool.map(self._vector, rows))
+        for number, vector in enumerate(found):
+            vectors[number] = vector
         return vectors
+
+    def _vector(self, row: list[int]) -> Any:
+        ids = np.array([row], dtype=np.int64)
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        return self._session.run(None, inputs)[0][0]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Returns each text's token count without the two markers, counted past the 256 limit."""

@@ -18,7 +18,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def encoder() -> MiniLMEncoder:
-    return MiniLMEncoder(threads=1)
+    return MiniLMEncoder(workers=1)
 
 
 def test_vectors_are_unit_length_and_tell_meanings_apart(encoder: MiniLMEncoder) -> None:
@@ -33,7 +33,7 @@ def test_a_text_has_one_vector_whatever_stands_beside_it(encoder: MiniLMEncoder)
     together = encoder.encode(TEXTS)
     for text, vector in zip(TEXTS, together, strict=True):
         assert np.array_equal(encoder.encode([text])[0], vector)
-    assert np.array_equal(MiniLMEncoder(threads=2).encode(TEXTS), together)
+    assert np.array_equal(MiniLMEncoder(workers=2).encode(TEXTS), together)
     assert encoder.encode([]).shape == (0, encoder.dimensions)
 
 
