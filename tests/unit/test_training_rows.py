@@ -52,12 +52,21 @@ def test_rows_come_back_from_their_file_as_they_were(draw: Draw, tmp_path: Path)
 
 def test_only_what_was_put_together_anew_has_no_label(draw: Draw) -> None:
     nothing = dict.fromkeys(Mixture.__dataclass_fields__, 0)
-    anew = draw.pairs(Mixture(**nothing | {"recombined": 40, "crossed": 40, "old_new": 20}))
+    anew = draw.pairs(Mixture(**nothing | {"recombined": 40, "crossed": 40}))
     labelled = draw.pairs(Mixture(**nothing | {"explicit": 10, "contrasts": 10, "remarks": 20}))
     assert {row.label for row in anew} == {None}
     assert {row.label for row in labelled} == {0.0, 1.0}
     hearsay = draw.stances(Mixture(**nothing | {"hearsay": 10}))
     assert {row.label for row in hearsay} == {UNKNOWN}
+
+
+def test_only_behaviours_of_two_states_conflict_and_only_for_a_question(draw: Draw) -> None:
+    nothing = dict.fromkeys(Mixture.__dataclass_fields__, 0)
+    changed = draw.pairs(Mixture(**nothing | {"old_new": 40}))
+    others = draw.pairs(Mixture(**nothing | {"same_state": 40, "neighbours": 40}))
+    assert {row.label for row in changed} == {1.0}
+    assert all(row.texts[0] for row in changed)
+    assert {row.label for row in others} == {0.0}
 
 
 def test_a_remark_never_conflicts_and_texts_stand_in_a_fixed_order(draw: Draw) -> None:
@@ -133,12 +142,11 @@ def test_only_lines_of_two_subjects_that_the_gate_lets_meet_are_mined(
 ) -> None:
     for name, value in (("LINES", 200), ("ANCHORS", 20), ("PARTNERS", 3)):
         monkeypatch.setattr(mine, name, value)
-    subjects = {line.text: line.subject for line in mine.all_lines()}
     met = mine.meetings(random.Random(0))
-    assert met
-    for question, one, other in met:
-        assert subjects[one] != subjects[other]
-        asked, first, second = mine.encode([question, one, other])
+    assert {line.shown for pair in met for line in pair} == {True, False}
+    for one, other in met:
+        assert one.subject != other.subject
+        asked, first, second = mine.encode([one.question, one.text, other.text])
         assert closeness(first, second, asked) >= CLOSENESS - 1e-6
 
 

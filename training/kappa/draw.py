@@ -67,13 +67,13 @@ class Mixture:
     facts: int = 60
     noted_pairs: int = 240
     nli: int = 100
-    mined: int = 60
+    mined: int = 120
     statebench: int = 8
     unrelated: int = 120
     remarks: int = 40
-    same_state: int = 60
-    old_new: int = 30
-    neighbours: int = 30
+    same_state: int = 120
+    old_new: int = 80
+    neighbours: int = 120
     said: int = 60
     recombined: int = 300
     crossed: int = 80
@@ -104,6 +104,8 @@ class Draw:
     ) -> None:
         self._rng = random.Random(seed)
         self._families = [f for f in families if sum(map(bool, f.states.values())) >= 2]
+        # A family of many lines comes up more often than one of few, and each of its lines less.
+        self._weights = list(accumulate(size_of(f) ** 0.5 for f in self._families))
         self._sentences = [s for f in families for v in f.states.values() for s in v]
         self._labels = sorted({label for f in families for label in f.states})
         pairs = [p for f in families for p in f.pairs]
@@ -223,10 +225,13 @@ class Draw:
         question = rng.choice([notebook.questions[slot]] * 3 + [""])
         return question, line.text, other.text, float(line.contradicts(other))
 
+    def _family(self) -> Family:
+        return self._rng.choices(self._families, cum_weights=self._weights)[0]
+
     def _states(self) -> tuple[str, Family, list[str], list[str]]:
         """Returns a question, its family, and the behaviours of two of its states."""
         rng = self._rng
-        family = rng.choice(self._families)
+        family = self._family()
         question = rng.choice(family.questions) if rng.random() < 0.9 else ""
         one, other = rng.sample([v for v in family.states.values() if v], 2)
         return question, family, one, other
@@ -248,19 +253,21 @@ class Draw:
         question, _, one, _ = self._states()
         return question, self._rng.choice(one), self._rng.choice(one), 0.0
 
-    def _old_new(self) -> tuple[str, str, str, None]:
-        """Behaviours of two states, which one can seldom tell from the two lines alone.
+    def _old_new(self) -> tuple[str, str, str, float]:
+        """Behaviours of two states.
 
-        Called conflicts, they taught the scorer to see some in any chat.
+        Without as many of `_neighbours` they teach the scorer to see conflicts in any chat.
         """
-        question, _, one, other = self._states()
-        return question, self._rng.choice(one), self._rng.choice(other), None
+        question, family, one, other = self._states()
+        asked = question or family.questions[0]  # without a question they are only two lines
+        return asked, self._rng.choice(one), self._rng.choice(other), 1.0
 
     def _neighbours(self) -> tuple[str, str, str, float]:
+        """A behaviour, and a line near its topic, or of somebody else, or about another thing."""
         rng = self._rng
         question, family, one, _ = self._states()
-        near = family.neutral if family.neutral and rng.random() < 0.4 else self._sentences
-        return question, rng.choice(one), rng.choice(near), 0.0
+        near = rng.choice([family.neutral, family.not_theirs, self._sentences, self._sentences])
+        return question, rng.choice(one), rng.choice(near or self._sentences), 0.0
 
     def answers(self, mixture: Mixture) -> list[AnswerRow]:
         """Returns rows of the answer task: does the sentence answer the question?"""
@@ -304,7 +311,7 @@ class Draw:
 
     def _answer_in_family(self) -> tuple[str, str, float]:
         rng = self._rng
-        family = rng.choice(self._families)
+        family = self._family()
         question = rng.choice(family.questions)
         lines = [s for v in (*family.says.values(), *family.states.values()) for s in v]
         if rng.random() < 0.5:
@@ -359,7 +366,7 @@ class Draw:
 
     def _stance(self) -> StanceRow:
         rng = self._rng
-        family = rng.choice(self._families)
+        family = self._family()
         label = rng.choice(sorted(k for k, v in family.states.items() if v))
         options = self._options(family.states, right=label)
         said = family.says.get(label)
@@ -385,6 +392,11 @@ class Draw:
                 options.append(stranger)
         rng.shuffle(options)
         return tuple(options)
+
+
+def size_of(family: Family) -> int:
+    """Returns how many behaviours were written about a family."""
+    return sum(map(len, family.states.values()))
 
 
 def kind_of(pair: Pair) -> str:

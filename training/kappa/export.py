@@ -16,13 +16,15 @@ import json
 import random
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
 from torch import nn
-from training.kappa.batches import MAX_TOKENS
+from training.kappa.batches import MAX_TOKENS, Texts
 from training.kappa.data import (
     Family,
     Pair,
@@ -37,10 +39,12 @@ from training.kappa.data import (
 )
 from training.kappa.metrics import at_threshold, recall_at_precision
 from training.kappa.notebooks import load_notebooks, notebook_pairs
+from training.kappa.report import pair_row, stance_rows
 from training.kappa.train import load_scorer
+from training.outliers import set_apart
 from training.quantise import quantise
 
-from gcmem.conflict.cross_encoder import END, START, CrossEncoder, pair_rows
+from gcmem.conflict.cross_encoder import END, START, TOKENIZER, CrossEncoder, pair_rows
 
 TARGET = Path(__file__).parents[2] / "src" / "gcmem" / "models" / "kappa"
 NAME, VERSION = "gcmem-kappa", 6
@@ -56,6 +60,8 @@ LEAST = 0.4
 """The lowest threshold: below it, more goes of what stands on one subject and is still true."""
 SCREENED = 0.004
 """The share of the conflicts seen by both together that the screen may keep from the model."""
+TYPICAL = 60
+"""How many pairs, and how many stances, show which values of the model are large."""
 AGREED = 0.98
 """How often both together must confirm the screen where it decides for a conflict alone."""
 
@@ -71,9 +77,7 @@ class PairOnly(nn.Module):
         return self.scorer(input_ids, attention_mask)[0]
 
 
-def export_onnx(
-    model: nn.Module, target: Path, *, outputs: tuple[str, ...], in_blocks: bool = True
-) -> None:
+def export_onnx(model: nn.Module, target: Path, *, outputs: tuple[str, ...]) -> None:
     """Writes the 8-bit model."""
     sample = torch.tensor([[START, 2054, END, 2003, END, 2008, END]])
     axes = {name: {0: "batch", 1: "tokens"} for name in ("input_ids", "attention_mask", "option")}
@@ -90,7 +94,18 @@ def export_onnx(
             opset_version=17,
             dynamo=False,
         )
-        quantise(full, target, in_blocks=in_blocks)
+        quantise(full, target, in_blocks=False)
+
+
+def read_typical(model: nn.Module, families: list[Family]) -> None:
+    """Has a scorer read some pairs and stances of the training part, one at a time: no padding."""
+    rng = random.Random(0)
+    own = seen(families, "train")
+    texts = Texts(Tokenizer.from_file(str(TOKENIZER)))
+    pairs = rng.sample([pair_row(p) for f in own for p in f.pairs], TYPICAL)
+    for row in pairs + rng.sample(stance_rows(own), TYPICAL):
+        batch = texts.batch([row])
+        model.eval()(batch.ids, batch.mask)
 
 
 def logits_of(path: Path, pairs: list[Pair]) -> np.ndarray:
@@ -200,16 +215,15 @@ def main() -> None:
     parser.add_argument("--target", type=Path, default=TARGET)
     args = parser.parse_args()
     args.target.mkdir(parents=True, exist_ok=True)
+    families = load_families()
     if args.run:
         model = load_scorer(args.run, checkpoint=args.checkpoint)
+        set_apart(model.backbone, partial(read_typical, model, families))
         export_onnx(model, args.target / "model.onnx", outputs=OUTPUTS)
     if args.screen:
         screen = load_scorer(args.screen, checkpoint=args.screen_checkpoint)
-        # Fewer layers, fewer large values: here blocks bring nothing and cost a seventh.
-        export_onnx(
-            PairOnly(screen), args.target / "screen.onnx", outputs=OUTPUTS[:1], in_blocks=False
-        )
-    families = load_families()
+        # Fewer layers, fewer large values: nothing needs to be set apart here.
+        export_onnx(PairOnly(screen), args.target / "screen.onnx", outputs=OUTPUTS[:1])
     kinds = (*FITTED, "contrast", "plain", "facts", "notebook")
     dev = [p for p in evaluation_pairs(families, "dev") if p.category.startswith(kinds)]
     config = calibrate(args.target, dev)

@@ -1,10 +1,11 @@
-"""Finds lines of two subjects that the shipped oracle would look at twice.
+"""Finds lines of two subjects that a search would put side by side.
 
     python -m training.kappa.mine --out runs/mined.jsonl
 
-What a search puts side by side is seldom as unlike as two random lines. Here lines of different
-families, contrasts and notebooks meet that the gate would let meet, and those are kept that the
-screen does not put aside. They count as no conflict; by chance, a few may be one.
+Those are seldom as unlike as two random lines. Here lines of different families, contrasts and
+notebooks meet that the gate would let meet. Where a behaviour is among them they are kept, others
+if the shipped screen does not put them aside. They count as no conflict; by chance, a few may be
+one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from gcmem.conflict.local import FOLDER, LocalClassifier
 from gcmem.conflict.pairwise import CLOSENESS, closeness
 from gcmem.defaults import default_encoder
 
-LINES, ANCHORS, PARTNERS = 14_000, 3_000, 10
+LINES, ANCHORS, PARTNERS = 24_000, 5_000, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Said:
     text: str
     question: str
     subject: str
+    shown: bool = False
+    """Whether it is a behaviour."""
 
 
 def said(pairs: Sequence[Pair], subject: str) -> list[Said]:
@@ -44,7 +47,14 @@ def said(pairs: Sequence[Pair], subject: str) -> list[Said]:
 
 def all_lines() -> list[Said]:
     """Returns every line of the training part, each text once."""
-    found = [s for f in seen(load_families(), "train") for s in said(f.pairs, f.name)]
+    families = seen(load_families(), "train")
+    found = [s for f in families for s in said(f.pairs, f.name)]
+    found += [
+        Said(text, family.questions[n % len(family.questions)], family.name, shown=True)
+        for family in families
+        for lines in family.states.values()
+        for n, text in enumerate(lines)
+    ]
     found += [s for p in load_contrasts("train") for s in said([p], p.group)]
     found += [
         Said(line.text, notebook.questions.get(line.slot or "", ""), notebook.subject)
@@ -60,8 +70,8 @@ def encode(texts: Sequence[str]) -> np.ndarray:
     return np.concatenate([encoder.encode(texts[n : n + 256]) for n in range(0, len(texts), 256)])
 
 
-def meetings(rng: random.Random) -> list[tuple[str, str, str]]:
-    """Draws pairs of two subjects that the gate lets through, with the question of the first."""
+def meetings(rng: random.Random) -> list[tuple[Said, Said]]:
+    """Draws pairs of two subjects that the gate lets through by the question of the first."""
     every = all_lines()
     lines = rng.sample(every, min(LINES, len(every)))
     asked = [n for n, line in enumerate(lines) if line.question]
@@ -73,7 +83,19 @@ def meetings(rng: random.Random) -> list[tuple[str, str, str]]:
         near = closeness(vectors, vectors[n], question) >= CLOSENESS
         strange = [int(m) for m in np.flatnonzero(near) if lines[m].subject != lines[n].subject]
         for m in rng.sample(strange, min(PARTNERS, len(strange))):
-            found.append((lines[n].question, lines[n].text, lines[m].text))
+            found.append((lines[n], lines[m]))
+    return found
+
+
+def doubted(met: Sequence[tuple[Said, Said]]) -> list[tuple[Said, Said]]:
+    """Returns the pairs that the shipped screen does not put aside."""
+    classifier = LocalClassifier()
+    below = json.loads((FOLDER / "config.json").read_text("utf-8"))["screen"]["below"]
+    found = []
+    for question, group in itertools.groupby(met, key=lambda pair: pair[0].question):
+        pairs = list(group)
+        glances = classifier.glance(question, [(one.text, other.text) for one, other in pairs])
+        found += [pair for pair, glance in zip(pairs, glances, strict=True) if glance >= below]
     return found
 
 
@@ -84,21 +106,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     met = meetings(random.Random(args.seed))
-    classifier = LocalClassifier()
-    doubted = json.loads((FOLDER / "config.json").read_text("utf-8"))["screen"]["below"]
-    kept = []
-    for question, group in itertools.groupby(met, key=lambda pair: pair[0]):
-        pairs = [(one, other) for _, one, other in group]
-        glances = classifier.glance(question, pairs)
-        kept += [
-            (question, *pair)
-            for pair, glance in zip(pairs, glances, strict=True)
-            if glance >= doubted
-        ]
+    kept = [pair for pair in met if pair[0].shown or pair[1].shown]
+    kept += doubted([pair for pair in met if not pair[0].shown and not pair[1].shown])
     args.out.parent.mkdir(parents=True, exist_ok=True)
     with args.out.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(pair, ensure_ascii=False) + "\n" for pair in kept)
-    print(f"{len(met)} pairs of two subjects meet, {len(kept)} are doubted")
+        for one, other in kept:
+            row = (one.question, one.text, other.text)
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    print(f"{len(met)} pairs of two subjects meet, {len(kept)} are kept")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,14 @@ def load_shipped(model: nn.Module, path: Path) -> None:
         name: torch.from_numpy(value.astype(np.float32))
         for name, value in weights_of(onnx.load(path).graph)
     }
+    found |= {
+        f"{place}.{kind}": value
+        for place in [n.removesuffix(".many.weight") for n in found if n.endswith(".many.weight")]
+        for kind, value in (
+            ("weight", torch.cat([found[f"{place}.many.weight"], found[f"{place}.few.weight"]], 1)),
+            ("bias", found[f"{place}.few.bias"]),
+        )
+    }
     found = {name: value for name, value in found.items() if name in own}
     needed = [n for n in own if n.startswith(("backbone.", "pair.")) and ".pooler." not in n]
     if missing := [name for name in needed if name not in found]:
@@ -47,6 +55,8 @@ def weights_of(graph: onnx.GraphProto) -> Iterator[tuple[str, np.ndarray]]:
         place = rest if rest.startswith(f"{first}.") else place
         if node.op_type == "MatMulNBits":
             yield f"{place}.weight", _in_blocks(*(tensors[name] for name in node.input[1:3]))
+        elif node.op_type == "MatMul" and place.endswith(".few"):
+            yield f"{place}.weight", tensors[node.input[1]].T
         elif node.op_type == "MatMulInteger":
             yield f"{place}.weight", _plain(tensors, node.input[1].removesuffix("_quantized")).T
 
