@@ -63,7 +63,7 @@ class Mixture:
     explicit: int = 80
     lookalikes: int = 80
     contrasts: int = 260
-    plain: int = 200
+    plain: int = 240
     facts: int = 60
     noted_pairs: int = 240
     nli: int = 100
