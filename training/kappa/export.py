@@ -16,6 +16,7 @@ import json
 import random
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,17 +48,21 @@ from training.quantise import quantise
 from gcmem.conflict.cross_encoder import END, START, TOKENIZER, CrossEncoder, pair_rows
 
 TARGET = Path(__file__).parents[2] / "src" / "gcmem" / "models" / "kappa"
-NAME, VERSION = "gcmem-kappa", 6
+NAME, VERSION = "gcmem-kappa", 7
 FITTED = ("explicit", "lookalikes", "unrelated", "plain")
 OUTPUTS = ("pair", "answer", "none", "option")
-PRECISION = 0.95
 STANCE_TEMPERATURE, STANCE_BIAS = 1.3, 1.5
 """Chosen on dev, together with the settings of the joint oracle.
 
 The stances are too sure of themselves, and too ready to find that a line speaks for no option.
 """
-LEAST = 0.4
-"""The lowest threshold: below it, more goes of what stands on one subject and is still true."""
+THRESHOLD, DOUBTFUL_BELOW, BARE_SHARE = 0.33, 0.8, 0.7
+"""From where on a pair is a conflict; up to where it is read again, without the question, and how
+much that counts. Chosen on dev.
+
+F1 is the same from 0.25 to 0.5. This is where nine of ten explicit updates are seen with room to
+spare, before more goes of what stands on one subject and is still true.
+"""
 SCREENED = 0.004
 """The share of the conflicts seen by both together that the screen may keep from the model."""
 TYPICAL = 60
@@ -146,25 +151,32 @@ def calibrate(target: Path, pairs: list[Pair]) -> dict[str, Any]:
     looks = logits_of(target / "model.onnx", pairs)
     glances = logits_of(target / "screen.onnx", pairs)
     model, screen, bias = fitted(labels[fit], looks[fit], glances[fit])
-    scores = _scores(model * looks + screen * glances + bias)
-    recall, threshold = recall_at_precision(labels[fit], scores[fit], PRECISION)
-    threshold = round(max(threshold, LEAST), 3)
-    print("dev: recall at precision", PRECISION, round(recall, 4), "threshold", threshold)
-    print("dev at threshold", at_threshold(labels[fit], scores[fit], threshold))
+    logits = model * looks + screen * glances + bias
+    scores = _scores(logits)
+    # What is taken for a conflict, and not surely, is read again without the question.
+    doubtful = (scores >= THRESHOLD) & (scores < DOUBTFUL_BELOW)
+    again = [n for n, p in enumerate(pairs) if p.question and doubtful[n]]
+    bare = [replace(pairs[n], question="") for n in again]
+    second = model * logits_of(target / "model.onnx", bare)
+    second += screen * logits_of(target / "screen.onnx", bare) + bias
+    scores[again] = _scores((1 - BARE_SHARE) * logits[again] + BARE_SHARE * second)
+    print("dev", at_threshold(labels[fit], scores[fit], THRESHOLD))
     own_scale, own_bias = fitted(labels[fit], glances[fit])
     alone = _scores(own_scale * glances + own_bias)
-    below = float(np.quantile(alone[fit & labels & (scores >= threshold)], SCREENED))
+    below = float(np.quantile(alone[fit & labels & (scores >= THRESHOLD)], SCREENED))
     stopped = np.mean(alone[fit & ~labels] < below)
     print(f"screen below {below:.4f}: {stopped:.1%} of the others stop")
     # Contrasts and notebooks have the closest look-alikes: here they count.
-    _, above = recall_at_precision(scores >= threshold, alone, AGREED)
+    _, above = recall_at_precision(scores >= THRESHOLD, alone, AGREED)
     accepted = np.mean(alone[labels] >= above)
     print(f"screen above {above:.4f}: {accepted:.1%} of the conflicts need no second look")
     return {
         "name": NAME,
         "version": VERSION,
         "max_tokens": MAX_TOKENS,
-        "threshold": threshold,
+        "threshold": THRESHOLD,
+        "doubtful_below": DOUBTFUL_BELOW,
+        "bare_share": BARE_SHARE,
         "stance_temperature": STANCE_TEMPERATURE,
         "stance_bias": STANCE_BIAS,
         "pair": {"model": model, "screen": screen, "bias": bias},
@@ -183,11 +195,24 @@ def evaluation_pairs(families: list[Family], part: str) -> list[Pair]:
     explicit = [p for f in (*new, *old) for p in f.pairs]
     explicit += load_contrasts(part) + fact_pairs(load_facts(part), seed=0)
     explicit += notebook_pairs(load_notebooks(part), seed=0)
-    behavioural = behavioural_pairs(new, per_family=25, seed=3)
+    behavioural = behavioural_pairs(new, per_family=4, seed=3)
     drawn = behavioural_pairs(old, per_family=3, seed=4)
     unrelated = [p for p in drawn if p.category == "unrelated/chat"]
     updates = unrelated_updates([*new, *old], count=1000, seed=5)
     return explicit + behavioural + unrelated + updates
+
+
+def fewer(pairs: list[Pair]) -> list[Pair]:
+    """Leaves contrasts out, so that qualifying an oracle takes minutes."""
+    rng = random.Random(0)
+    kept: set[str] = set()
+    for kind in ("contrast/", "plain/"):
+        kept.update(
+            rng.sample(sorted({p.group for p in pairs if p.category.startswith(kind)}), 250)
+        )
+    return [
+        p for p in pairs if not p.category.startswith(("contrast/", "plain/")) or p.group in kept
+    ]
 
 
 def write_pairs(path: Path, pairs: list[Pair]) -> None:
@@ -228,7 +253,7 @@ def main() -> None:
     dev = [p for p in evaluation_pairs(families, "dev") if p.category.startswith(kinds)]
     config = calibrate(args.target, dev)
     (args.target / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    write_pairs(args.target / "test_pairs.jsonl", evaluation_pairs(families, "test"))
+    write_pairs(args.target / "test_pairs.jsonl", fewer(evaluation_pairs(families, "test")))
 
 
 if __name__ == "__main__":

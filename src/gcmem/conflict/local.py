@@ -6,7 +6,7 @@ import json
 import math
 import threading
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ class LocalClassifier:
 
     A pair's score is calibrated on held-out pairs and symmetric. Most pairs are so clearly a
     conflict or none that a small model sees it; the others are read by a larger one, and so are
-    stances.
+    stances. What it takes for a conflict, and not surely, is read again without the question.
     """
 
     def __init__(self, *, workers: int = 2, folder: Path = FOLDER) -> None:
@@ -46,23 +46,21 @@ class LocalClassifier:
 
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns, for each pair, how surely the two can't both be true now."""
-        return self._each(self._conflict, question, pairs)
+        if not pairs:
+            return []
+        room = self._settings["max_tokens"]
+        rows = pair_rows(question, pairs, room=room)
+        bare = pair_rows("", pairs, room=room) if question.strip() else rows
+        with ThreadPoolExecutor(self._workers) as pool:
+            return list(pool.map(self._conflict, rows, bare))
 
     def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns the small model's opinion of each pair."""
-        return self._each(self._glance, question, pairs)
-
-    def _each(
-        self,
-        read: Callable[[list[int]], float],
-        question: str,
-        pairs: Sequence[tuple[str, str]],
-    ) -> list[float]:
         if not pairs:
             return []
         rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
         with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(read, rows))
+            return list(pool.map(self._glance, rows))
 
     def stances(
         self, question: str, options: Sequence[str], texts: Sequence[str]
@@ -99,15 +97,25 @@ class LocalClassifier:
         (logit,) = self._model.run(row, ["answer"])
         return _probability(float(logit))
 
-    def _conflict(self, row: list[int]) -> float:
-        screen, weights = self._settings["screen"], self._settings["pair"]
+    def _conflict(self, row: list[int], bare: list[int]) -> float:
+        screen = self._settings["screen"]
         glance = self._glance(row)
         if glance < screen["below"] or glance >= screen["above"]:
             return glance
+        logit = self._both(row)
+        score = _probability(logit)
+        if row != bare and self.threshold <= score < self._settings["doubtful_below"]:
+            # A question makes any two lines look like two answers: do they contradict without it?
+            share = self._settings["bare_share"]
+            score = _probability((1 - share) * logit + share * self._both(bare))
+        return score
+
+    def _both(self, row: list[int]) -> float:
+        """Returns the logit of both models together: two opinions err less often than one."""
+        weights = self._settings["pair"]
         (look,) = self._model.run(row, ["pair"])
-        # Two opinions err less often than one.
         both = weights["model"] * float(look) + weights["screen"] * self._screen_logit(row)
-        return _probability(both + weights["bias"])
+        return float(both + weights["bias"])
 
     def _glance(self, row: list[int]) -> float:
         screen = self._settings["screen"]
