@@ -48,11 +48,9 @@ class LocalClassifier:
         """Returns, for each pair, how surely the two can't both be true now."""
         if not pairs:
             return []
-        room = self._settings["max_tokens"]
-        rows = pair_rows(question, pairs, room=room)
-        bare = pair_rows("", pairs, room=room) if question.strip() else rows
+        rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
         with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(self._conflict, rows, bare))
+            return list(pool.map(self._conflict, rows, pairs))
 
     def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns the small model's opinion of each pair."""
@@ -97,17 +95,19 @@ class LocalClassifier:
         (logit,) = self._model.run(row, ["answer"])
         return _probability(float(logit))
 
-    def _conflict(self, row: list[int], bare: list[int]) -> float:
+    def _conflict(self, row: list[int], pair: tuple[str, str]) -> float:
         screen = self._settings["screen"]
         glance = self._glance(row)
         if glance < screen["below"] or glance >= screen["above"]:
             return glance
         logit = self._both(row)
         score = _probability(logit)
-        if row != bare and self.threshold <= score < self._settings["doubtful_below"]:
+        if self.threshold <= score < self._settings["doubtful_below"]:
             # A question makes any two lines look like two answers: do they contradict without it?
+            (bare,) = pair_rows("", [pair], room=self._settings["max_tokens"])
             share = self._settings["bare_share"]
-            score = _probability((1 - share) * logit + share * self._both(bare))
+            if bare != row:
+                score = _probability((1 - share) * logit + share * self._both(bare))
         return score
 
     def _both(self, row: list[int]) -> float:
