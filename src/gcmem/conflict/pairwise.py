@@ -23,8 +23,10 @@ CLOSENESS, ON_TOPIC = 0.175, 0.1
 """How close a gate wants two chunks to be, to the question and to each other, and to the former."""
 FEW = 6
 """If a set has no more pairs than this, they need only be half as close, and to each other."""
-NEAR = 6
+NEAR = 4
 """Behind a gate, a chunk is held against so many newer ones: the newest, and the closest."""
+PROMISING = 0.1
+"""Of many pairs behind a gate, those that look less like a conflict at a glance are not read."""
 
 
 def closeness(one: Vectors, other: Vectors, question: Vectors | None) -> Vectors:
@@ -76,9 +78,9 @@ class PairwiseOracle:
     """Holds every chunk against newer ones, until one contradicts it.
 
     The newest come first; behind a gate, the newest does, then the closest, then a few more.
-    Where the classifier has a glance, that says which of them are read first. What has contradicted
-    one chunk is held against the older others too, as far as the gate lets it: a fact that changed
-    was often said many times before.
+    Where the classifier has a glance, that says which of them are read first, and of many which are
+    not read at all. What has contradicted one chunk is held against the older others too, as far as
+    the gate lets it: a fact that changed was often said many times before.
 
     Pairs of two users and pairs with the same text can't conflict; what the gate stops is not
     judged, what the cache knows is not judged again. Since one witness is enough to shadow a chunk,
@@ -112,13 +114,15 @@ class PairwiseOracle:
         by_id = {item.chunk.id: item.chunk for item in candidates}
         reading = _Reading(self._classifier, candidates.query, self._focus, self._cache)
         every = (*stages, far)
+        count = sum(len(queue) for queues in every for queue in queues.values())
+        least = PROMISING if self._gate is not None and count > FEW else 0.0
         reading.recall((by_id[i], n) for queues in every for i in queues for n in queues[i])
         found: list[Conflict] = []
         shadowed: set[str] = set()
         for number, near in enumerate(stages, 1):
             while near := _left(near, by_id, shadowed):
-                near = reading.likeliest_first(near, by_id)
-                batch = [(by_id[i], queue.pop(0)) for i, queue in near.items()]
+                near = reading.likeliest_first(near, by_id, least=least)
+                batch = [(by_id[i], queue.pop(0)) for i, queue in near.items() if queue]
                 witnesses: set[str] = set()
                 for (older, newer), score in zip(batch, reading.scores(batch), strict=True):
                     if score >= self._threshold:
@@ -198,8 +202,10 @@ class _Reading:
         self._known |= self._read(pairs, self._known, self._classifier.id, self._score)
         return [self._known[older.id, newer.id] for older, newer in pairs]
 
-    def likeliest_first(self, queues: Queues, by_id: Mapping[str, Chunk]) -> Queues:
-        """Returns the queues, each in the order that a glance gives."""
+    def likeliest_first(
+        self, queues: Queues, by_id: Mapping[str, Chunk], *, least: float
+    ) -> Queues:
+        """Returns the queues, each in the order that a glance gives, as far as it gives `least`."""
         if self._glance is None:
             return queues
         pairs = [(by_id[i], newer) for i, queue in queues.items() for newer in queue]
@@ -207,9 +213,13 @@ class _Reading:
         self._glanced |= self._read(unknown, self._glanced, self._glance_id, self._glance)
         # Glances first: what is known by now must not change the order that it was read in.
         glances = self._known | self._glanced
-        return {
+        ordered = {
             i: sorted(queue, key=lambda newer, i=i: -glances[i, newer.id])  # type: ignore[misc]
             for i, queue in queues.items()
+        }
+        return {
+            i: [n for n in queue if glances[i, n.id] >= least or _unordered(by_id[i], n)]
+            for i, queue in ordered.items()
         }
 
     def _read(

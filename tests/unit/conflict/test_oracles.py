@@ -11,7 +11,7 @@ import pytest
 from gcmem import Candidate, CandidateSet, Chunk, Memory, Scope
 from gcmem.conflict import GoldOracle, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.conflict.cross_encoder import CrossEncoder
-from gcmem.conflict.pairwise import FEW
+from gcmem.conflict.pairwise import FEW, PROMISING
 from gcmem.defaults import default_classifier
 from gcmem.errors import InvalidInputError
 from gcmem.store import SQLiteVerdicts
@@ -136,6 +136,23 @@ def test_what_has_contradicted_one_chunk_is_held_against_all_that_said_the_same(
     chunks = [Chunk(id=str(n), text=t, at=day(n), seq=n + 1) for n, t in enumerate(texts)]
     oracle = PairwiseOracle(Glancing(), gate=TopicGate(_Line(texts)))
     assert {c.older for c in oracle.judge(candidates(*chunks))} == set("0123456789")
+
+
+class Unmoved(Glancing):
+    """Finds nothing likely at a glance."""
+
+    def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [PROMISING / 2 for _ in pairs]
+
+
+def test_of_many_pairs_behind_a_gate_the_unlikely_are_not_read_and_of_a_few_all_are() -> None:
+    texts = [f"word {'x ' * n}".strip() for n in range(8)]
+    chunks = [Chunk(id=str(n), text=t, at=day(n), seq=n + 1) for n, t in enumerate(texts)]
+    many, few, ungated = Unmoved(), Unmoved(), Unmoved()
+    PairwiseOracle(many, gate=TopicGate(_Line(texts))).judge(candidates(*chunks))
+    PairwiseOracle(few, gate=TopicGate(_Line(texts))).judge(candidates(*chunks[:3]))
+    PairwiseOracle(ungated).judge(candidates(*chunks))
+    assert [len(c.asked) for c in (many, few, ungated)] == [0, 3, 28]
 
 
 class Doubtful(Recording):
