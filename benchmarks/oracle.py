@@ -1,9 +1,10 @@
 """Measures the shipped κ: `make bench-oracle`. Prints a table and keeps it in benchmarks/.
 
-Candidate sets are drawn from the pairs that `gcmem qualify` judges. "one topic": all chunks are
-about one thing, the worst case; "mixed": a few are, as in a search. Cold: nothing is cached, the
-gate's vectors included; warm: the verdicts are known. Last, whole searches: one update hidden among
-80 other held-out lines, asked for with Memory.search(k=10).
+Candidate sets are drawn from the families of a writer of whom nothing was trained on, one set a
+family. "one topic": all chunks are about one thing, behaviours, updates and look-alikes alike, the
+worst case; "mixed": a fifth of them are, as in a search. Cold: nothing is cached, the gate's
+vectors included; warm: the verdicts are known. Last, whole searches: one update hidden among 80
+other lines of that writer, asked for with Memory.search(k=10).
 """
 
 from __future__ import annotations
@@ -15,28 +16,45 @@ import random
 import statistics
 import tempfile
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
 
 from gcmem import Candidate, CandidateSet, Chunk, Memory, Turn
-from gcmem.conflict import LocalClassifier, PairwiseOracle, TopicGate
+from gcmem.conflict import Focus, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.encode import CachedEncoder, MiniLMEncoder
-from gcmem.qualify import SHIPPED_PAIRS, LabelledPair, load_pairs
 from gcmem.store import SQLiteVerdicts
 
+TOPICS = Path(__file__).parent.parent / "training" / "corpus" / "w11.jsonl"
 START = datetime(2026, 1, 1, tzinfo=UTC)
-REPEATS = 7
 SEARCHES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A line that makes an older one untrue, and the question for both."""
+
+    older: str
+    newer: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What was written about one attribute."""
+
+    question: str
+    lines: tuple[str, ...]
+    updates: tuple[Update, ...]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "oracle.json")
     arguments = parser.parse_args()
-    everything = load_pairs(SHIPPED_PAIRS)
-    pairs = [p for p in everything if p.category.startswith("explicit")]
+    topics = load_topics(TOPICS)
     classifier = LocalClassifier()
     encoder = MiniLMEncoder()
     classifier.score("warm", [("up", "both models are loaded")])
@@ -45,48 +63,66 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for k in (10, 50):
             for kind in ("one topic", "mixed"):
-                cold, warm = measure(classifier, encoder, pairs, kind, k, Path(folder))
+                cold, warm = measure(classifier, encoder, topics, kind, k, Path(folder))
                 rows[f"k = {k}, {kind}, cold"] = f"{cold:.0f} ms"
                 rows[f"k = {k}, {kind}, warm"] = f"{warm:.1f} ms"
-    rows |= whole_searches(everything)
+    rows |= whole_searches(topics)
     for name, value in rows.items():
         print(f"{name:<42} {value}")
     machine = {"python": platform.python_version(), "cores": psutil.cpu_count()}
     arguments.out.write_text(json.dumps({"machine": machine, **rows}, indent=2) + "\n")
 
 
+def load_topics(path: Path) -> list[Topic]:
+    """Reads the families of one writer."""
+    topics = []
+    for row in map(json.loads, path.read_text("utf-8").splitlines()):
+        pairs = [*row["explicit"], *row["lookalikes"]]
+        lines = [line for state in row["states"].values() for line in state] + row["neutral"]
+        lines += [pair[end] for pair in pairs for end in ("older", "newer")]
+        updates = [
+            Update(pair["older"], pair["newer"], pair["question"])
+            for pair in row["explicit"]
+            if pair["question"]
+        ]
+        topics.append(Topic(row["questions"][0], tuple(dict.fromkeys(lines)), tuple(updates)))
+    return topics
+
+
 def measure(
     classifier: LocalClassifier,
     encoder: MiniLMEncoder,
-    pairs: list[LabelledPair],
+    topics: list[Topic],
     kind: str,
     k: int,
     folder: Path,
 ) -> tuple[float, float]:
     """Returns the median milliseconds of a judgement, cold and warm."""
     cold, warm = [], []
-    for repeat in range(REPEATS):
-        path = folder / f"{k}-{kind}-{repeat}.db"
+    for number in range(len(topics)):
+        path = folder / f"{k}-{kind}-{number}.db"
         Memory(path).close()
         verdicts = SQLiteVerdicts(str(path))
+        cached = CachedEncoder(encoder)
         oracle = PairwiseOracle(
             classifier,
             threshold=classifier.threshold,
-            gate=TopicGate(CachedEncoder(encoder)),
+            gate=TopicGate(cached),
+            focus=Focus(cached),
             cache=verdicts,
         )
-        candidates = candidate_set(pairs, kind, k, seed=repeat)
+        candidates = candidate_set(topics, number, kind, k)
         cold.append(timed(oracle, candidates))
         warm.append(timed(oracle, candidates))
         verdicts.close()
     return statistics.median(cold), statistics.median(warm)
 
 
-def whole_searches(everything: list[LabelledPair]) -> dict[str, str]:
+def whole_searches(topics: list[Topic]) -> dict[str, str]:
     """Hides updates in memories of other lines, and counts what a search removes and keeps."""
     rng = random.Random(1)
-    updates = [p for p in everything if p.category.startswith("explicit") and p.question]
-    others = [p.older for p in everything if not p.category.startswith("behavioural")]
+    updates = [update for topic in topics for update in topic.updates]
+    others = [line for topic in topics for line in topic.lines]
     both = removed = wrong = rest = 0
     conflict_ms = []
     for _ in range(SEARCHES):
@@ -114,12 +150,14 @@ def whole_searches(everything: list[LabelledPair]) -> dict[str, str]:
     }
 
 
-def candidate_set(pairs: list[LabelledPair], kind: str, k: int, *, seed: int) -> CandidateSet:
-    rng = random.Random(seed)
-    topic = rng.choice(pairs)
-    share = k if kind == "one topic" else max(2, k // 5)
-    texts = [f"{topic.older} ({n})" for n in range(share - 1)] + [topic.newer]
-    texts += [rng.choice(pairs).older for _ in range(k - share)]
+def candidate_set(topics: list[Topic], number: int, kind: str, k: int) -> CandidateSet:
+    """Draws a set about one of the topics."""
+    rng = random.Random(number)
+    topic = topics[number]
+    elsewhere = [line for other in topics if other is not topic for line in other.lines]
+    share = k if kind == "one topic" else k // 5
+    texts = rng.sample(topic.lines, share) + rng.sample(elsewhere, k - share)
+    rng.shuffle(texts)
     items = [
         Candidate(
             chunk=Chunk(id=str(n), text=text, at=START + timedelta(days=n), seq=n + 1),
@@ -128,7 +166,7 @@ def candidate_set(pairs: list[LabelledPair], kind: str, k: int, *, seed: int) ->
         )
         for n, text in enumerate(texts)
     ]
-    return CandidateSet(query=topic.question or topic.older, items=tuple(items))
+    return CandidateSet(query=topic.question, items=tuple(items))
 
 
 def timed(oracle: PairwiseOracle, candidates: CandidateSet) -> float:
