@@ -10,12 +10,16 @@ from gcmem.cli.options import (
     AgentId,
     AsJson,
     AsOf,
+    BaseURL,
     Filters,
+    Judging,
     KnownAt,
+    OracleName,
     RunId,
     StmURL,
     StorePath,
     StoreURL,
+    Unqualified,
     UserId,
     locate,
     open_existing,
@@ -47,12 +51,17 @@ def ask(
         str, typer.Option(help="What the reader sees: standard, timestamp, gcmem, or all three.")
     ] = "gcmem",
     mode: Annotated[str, typer.Option(help="forced-choice, or allow-unclear.")] = "allow-unclear",
+    oracle: OracleName = "local",
+    reader: Annotated[str, typer.Option(help="What answers: local, or llm:MODEL.")] = "local",
+    base_url: BaseURL = None,
+    unqualified: Unqualified = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question from memory, without a language model: by voting, or by quoting."""
+    """Answer a question from memory, by voting or quoting, or with a language model (--reader)."""
     every = get_args(AnswerPath)
     check_choice(by, name="--by", allowed=(*every, "all"))
-    with open_existing(locate(path=path, store=store, stm=stm)) as memory:
+    judging = Judging(oracle=oracle, reader=reader, base_url=base_url, unqualified=unqualified)
+    with open_existing(locate(path=path, store=store, stm=stm), judging) as memory:
         answers = memory.ask_paths(
             question,
             user_id=user,

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from gcmem.cli.options import StmURL, StorePath, StoreURL, locate, open_memory
+from gcmem.cli.options import (
+    BaseURL,
+    Judging,
+    OracleName,
+    StmURL,
+    StorePath,
+    StoreURL,
+    Unqualified,
+    locate,
+    open_memory,
+)  # fmt: skip
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.types import TRUSTED, UNTRUSTED, Scope, check_choice
 
@@ -26,6 +36,9 @@ def mcp(
     run_id: Annotated[
         str | None, typer.Option("--run-id", "--run", help="The run it is bound to.")
     ] = None,
+    oracle: OracleName = "local",
+    base_url: BaseURL = None,
+    unqualified: Unqualified = False,
     untrusted: Annotated[
         bool, typer.Option("--untrusted", help="What is added can't replace trusted facts.")
     ] = False,
@@ -53,7 +66,8 @@ def mcp(
         raise MissingExtraError("mcp", package=str(error.name)) from None
     scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
     token = _token(token_env)
-    with open_memory(locate(path=path, store=store, stm=stm)) as memory:
+    judging = Judging(oracle=oracle, base_url=base_url, unqualified=unqualified)
+    with open_memory(locate(path=path, store=store, stm=stm), judging) as memory:
         server = make_server(memory, scope=scope, trust=UNTRUSTED if untrusted else TRUSTED)
         if transport == "stdio":
             server.run("stdio")

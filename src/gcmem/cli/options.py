@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 from gcmem.cli.location import Location, locate
+from gcmem.cli.oracles import oracle_named, reader_named
 from gcmem.config import Settings
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import parse_time
@@ -47,6 +49,23 @@ Filters = Annotated[
     list[str] | None,
     typer.Option("--filter", help="Metadata that must match; repeatable.", metavar="KEY=VALUE"),
 ]
+OracleName = Annotated[
+    str,
+    typer.Option(
+        "--oracle",
+        help="What finds contradictions: local, nli:FOLDER, llm:MODEL or llm-pairwise:MODEL.",
+    ),
+]
+BaseURL = Annotated[
+    str | None,
+    typer.Option("--base-url", envvar="OPENAI_BASE_URL", help="The endpoint of llm:MODEL."),
+]
+Unqualified = Annotated[
+    bool,
+    typer.Option(
+        "--unqualified", help="Let an oracle remove chunks that `gcmem qualify` did not find fit."
+    ),
+]
 K = Annotated[int, typer.Option("-k", help="How many chunks at the most.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -54,13 +73,17 @@ __all__ = [
     "AgentId",
     "AsJson",
     "AsOf",
+    "BaseURL",
     "Filters",
+    "Judging",
     "K",
     "KnownAt",
+    "OracleName",
     "RunId",
     "StmURL",
     "StorePath",
     "StoreURL",
+    "Unqualified",
     "UserId",
     "check_exists",
     "locate",
@@ -72,15 +95,42 @@ __all__ = [
 ]
 
 
-def open_memory(where: Location) -> Memory:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """Which oracle and reader a command uses, as its options name them."""
+
+    oracle: str = "local"
+    reader: str = "local"
+    base_url: str | None = None
+    unqualified: bool = False
+
+
+LOCAL = Judging()
+
+
+def open_memory(where: Location, judging: Judging = LOCAL) -> Memory:
     """Opens the store, making it where there is none; what is untrusted erases nothing there."""
-    return Memory.from_url(where.store, stm=where.stm, settings=Settings(respect_trust=True))
+    reader = reader_named(judging.reader, base_url=judging.base_url)
+    opened = Memory.from_url(where.store, stm=where.stm, settings=Settings(respect_trust=True))
+    try:
+        return Memory(
+            store=opened.store,
+            oracle=oracle_named(
+                judging.oracle, base_url=judging.base_url, cache=opened.store.verdicts
+            ),
+            reader=reader,
+            settings=opened.settings,
+            require_qualified=not judging.unqualified,
+        )
+    except BaseException:
+        opened.close()
+        raise
 
 
-def open_existing(where: Location) -> Memory:
+def open_existing(where: Location, judging: Judging = LOCAL) -> Memory:
     """Opens the store; reading from a path where there is none is a mistake worth telling."""
     check_exists(where)
-    return open_memory(where)
+    return open_memory(where, judging)
 
 
 def check_exists(where: Location) -> None:

@@ -10,13 +10,17 @@ from gcmem.cli.options import (
     AgentId,
     AsJson,
     AsOf,
+    BaseURL,
     Filters,
+    Judging,
     K,
     KnownAt,
+    OracleName,
     RunId,
     StmURL,
     StorePath,
     StoreURL,
+    Unqualified,
     UserId,
     locate,
     open_existing,
@@ -40,10 +44,14 @@ def search(
     known_at: KnownAt = None,
     filters: Filters = None,
     mode: Annotated[str, typer.Option(help="Shadows: drop, demote or annotate.")] = "drop",
+    oracle: OracleName = "local",
+    base_url: BaseURL = None,
+    unqualified: Unqualified = False,
     as_json: AsJson = False,
 ) -> None:
     """Find what is still true, and show what is not with the newer chunk that says so."""
-    with open_existing(locate(path=path, store=store, stm=stm)) as memory:
+    judging = Judging(oracle=oracle, base_url=base_url, unqualified=unqualified)
+    with open_existing(locate(path=path, store=store, stm=stm), judging) as memory:
         result = memory.search(
             query,
             user_id=user,

@@ -8,8 +8,17 @@ from typing import Annotated
 import typer
 
 from gcmem.cli.location import Location
-from gcmem.cli.options import StmURL, StorePath, StoreURL, locate, open_memory
-from gcmem.defaults import default_oracle
+from gcmem.cli.options import (
+    BaseURL,
+    OracleName,
+    StmURL,
+    StorePath,
+    StoreURL,
+    Unqualified,
+    locate,
+    open_memory,
+)  # fmt: skip
+from gcmem.cli.oracles import oracle_named
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.memory import Memory
 from gcmem.serve.keys import KeyStore
@@ -26,6 +35,9 @@ def serve(
     path: StorePath = None,
     store: StoreURL = None,
     stm: StmURL = None,
+    oracle: OracleName = "local",
+    base_url: BaseURL = None,
+    unqualified: Unqualified = False,
     host: Annotated[
         str, typer.Option(help="The address; one that others reach needs API keys.")
     ] = "127.0.0.1",
@@ -72,12 +84,18 @@ def serve(
     metrics = Metrics()
     opened = open_memory(where)
     store_counted = counted(opened.store, metrics)
-    oracle = RememberingOracle(default_oracle(store_counted.verdicts))
+    named = oracle_named(oracle, base_url=base_url, cache=store_counted.verdicts)
     app = make_app(
-        Memory(store=store_counted, oracle=oracle, settings=opened.settings),
+        Memory(
+            store=store_counted,
+            oracle=RememberingOracle(named),
+            settings=opened.settings,
+            require_qualified=not unqualified,
+        ),
         keys=key_store,
         limits=limits,
         metrics=metrics,
+        resolver=oracle_named(oracle, base_url=base_url),
         store_name=where.shown,
         log_contents=log_contents,
     )
