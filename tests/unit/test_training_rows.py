@@ -37,7 +37,7 @@ NOTEBOOK = Notebook(
 
 @pytest.fixture(scope="module")
 def draw() -> Draw:
-    pools = {"contrasts": load_contrasts("train")}
+    pools = {"contrast": load_contrasts("train")}
     families = seen(load_families(), "train")
     remarks, notebooks = load_remarks("train"), load_notebooks("train")
     return Draw(families, pools, load_facts("train"), remarks, notebooks, seed=0)
@@ -53,7 +53,7 @@ def test_rows_come_back_from_their_file_as_they_were(draw: Draw, tmp_path: Path)
 def test_only_what_was_put_together_anew_has_no_label(draw: Draw) -> None:
     nothing = dict.fromkeys(Mixture.__dataclass_fields__, 0)
     anew = draw.pairs(Mixture(**nothing | {"recombined": 40, "crossed": 40}))
-    labelled = draw.pairs(Mixture(**nothing | {"explicit": 10, "contrasts": 10, "remarks": 20}))
+    labelled = draw.pairs(Mixture(**nothing | {"explicit": 10, "contrast": 10, "remarks": 20}))
     assert {row.label for row in anew} == {None}
     assert {row.label for row in labelled} == {0.0, 1.0}
     hearsay = draw.stances(Mixture(**nothing | {"hearsay": 10}))

@@ -21,7 +21,9 @@ from typing import Any
 CORPUS = Path(__file__).parent.parent / "corpus"
 DEV_WRITERS = frozenset({"w12"})
 TEST_WRITERS = frozenset({"w11"})
-BY_NAME = frozenset({"w110", "w111", "w112", "w113"})
+BY_NAME = frozenset({"w110", "w111", "w112", "w113", "w118", "w119", "w120"})
+CONTRASTS = {"contrast": "contrasts.jsonl", "plain": "plain.jsonl", "shown": "shown.jsonl"}
+"""Files of contrasts, by the category that their pairs get."""
 DEV_SHARE, TEST_SHARE = 0.06, 0.09
 
 
@@ -113,7 +115,7 @@ def load_families(folder: Path = CORPUS) -> list[Family]:
 def load_contrasts(part: str, folder: Path = CORPUS) -> list[Pair]:
     """Reads the contrasts of one part: an older line, and newer ones that change it or don't.
 
-    Those of `plain.jsonl` are of the category "plain": ordinary facts in ordinary words.
+    "plain" are ordinary facts in ordinary words, "shown" what behaviours show.
     """
     return [
         Pair(
@@ -124,7 +126,7 @@ def load_contrasts(part: str, folder: Path = CORPUS) -> list[Pair]:
             f"{category}/{newer['kind']}",
             group=row["older"],
         )
-        for category, name in (("contrast", "contrasts.jsonl"), ("plain", "plain.jsonl"))
+        for category, name in CONTRASTS.items()
         for row in rows_of(folder / name)
         if part_of(row["older"]) == part
         for newer in row["newer"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from training.kappa.data import Fact, Family, Pair
+from training.kappa.data import CONTRASTS, Fact, Family, Pair
 from training.kappa.notebooks import Notebook
 
 MAX_OPTIONS = 5
@@ -60,24 +60,25 @@ class AnswerRow:
 class Mixture:
     """How many rows of each source are drawn at a time."""
 
-    explicit: int = 80
-    lookalikes: int = 80
-    contrasts: int = 260
-    plain: int = 240
+    explicit: int = 90
+    lookalikes: int = 90
+    contrast: int = 240
+    plain: int = 280
+    shown: int = 130
     facts: int = 60
-    noted_pairs: int = 240
-    nli: int = 100
-    mined: int = 120
+    noted_pairs: int = 200
+    nli: int = 80
+    mined: int = 160
     statebench: int = 8
     unrelated: int = 120
     remarks: int = 40
-    same_state: int = 120
-    old_new: int = 80
-    neighbours: int = 120
+    same_state: int = 150
+    old_new: int = 60
+    neighbours: int = 180
     said: int = 60
-    recombined: int = 300
+    recombined: int = 240
     crossed: int = 80
-    stances: int = 220
+    stances: int = 260
     off_topic: int = 100
     hearsay: int = 50
     noted_stances: int = 160
@@ -123,7 +124,7 @@ class Draw:
         self._relations = [facts for facts in relations if len(facts) > 1]
         self._remarks = [lines for lines in remarks if lines]
         groups: dict[str, list[Pair]] = {}
-        for pair in (*pools.get("contrasts", []), *pools.get("plain", [])):
+        for pair in (pair for category in CONTRASTS for pair in pools.get(category, [])):
             groups.setdefault(pair.group, []).append(pair)
         self._contrasts = [pairs for pairs in groups.values() if pairs[0].question]
         self._together = [g for g in (*(f.pairs for f in families), *groups.values()) if len(g) > 1]

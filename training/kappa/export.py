@@ -27,6 +27,7 @@ from tokenizers import Tokenizer
 from torch import nn
 from training.kappa.batches import MAX_TOKENS, Texts
 from training.kappa.data import (
+    CONTRASTS,
     Family,
     Pair,
     behavioural_pairs,
@@ -50,6 +51,7 @@ from gcmem.conflict.cross_encoder import END, START, TOKENIZER, CrossEncoder, pa
 TARGET = Path(__file__).parents[2] / "src" / "gcmem" / "models" / "kappa"
 NAME, VERSION = "gcmem-kappa", 7
 FITTED = ("explicit", "lookalikes", "unrelated", "plain")
+MOST_CONTRASTS = 250
 OUTPUTS = ("pair", "answer", "none", "option")
 STANCE_TEMPERATURE, STANCE_BIAS = 1.3, 1.5
 """Chosen on dev, together with the settings of the joint oracle.
@@ -206,13 +208,10 @@ def fewer(pairs: list[Pair]) -> list[Pair]:
     """Leaves contrasts out, so that qualifying an oracle takes minutes."""
     rng = random.Random(0)
     kept: set[str] = set()
-    for kind in ("contrast/", "plain/"):
-        kept.update(
-            rng.sample(sorted({p.group for p in pairs if p.category.startswith(kind)}), 250)
-        )
-    return [
-        p for p in pairs if not p.category.startswith(("contrast/", "plain/")) or p.group in kept
-    ]
+    for kind in CONTRASTS:
+        groups = sorted({p.group for p in pairs if p.category.startswith(kind)})
+        kept.update(rng.sample(groups, min(len(groups), MOST_CONTRASTS)))
+    return [p for p in pairs if not p.category.startswith(tuple(CONTRASTS)) or p.group in kept]
 
 
 def write_pairs(path: Path, pairs: list[Pair]) -> None:
@@ -249,7 +248,7 @@ def main() -> None:
         screen = load_scorer(args.screen, checkpoint=args.screen_checkpoint)
         # Fewer layers, fewer large values: nothing needs to be set apart here.
         export_onnx(PairOnly(screen), args.target / "screen.onnx", outputs=OUTPUTS[:1])
-    kinds = (*FITTED, "contrast", "plain", "facts", "notebook")
+    kinds = (*FITTED, *CONTRASTS, "facts", "notebook")
     dev = [p for p in evaluation_pairs(families, "dev") if p.category.startswith(kinds)]
     config = calibrate(args.target, dev)
     (args.target / "config.json").write_text(json.dumps(config, indent=2) + "\n")

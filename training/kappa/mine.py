@@ -26,7 +26,7 @@ from gcmem.conflict.local import FOLDER, LocalClassifier
 from gcmem.conflict.pairwise import CLOSENESS, closeness
 from gcmem.defaults import default_encoder
 
-LINES, ANCHORS, PARTNERS = 24_000, 5_000, 8
+LINES, ANCHORS, PARTNERS = 24_000, 7_000, 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,7 @@ def measure(judge: Judge, part: str) -> dict[str, Any]:
         "explicit, seen families": [p for f in old for p in f.pairs],
         "contrasts": [p for p in contrasts if p.category.startswith("contrast")],
         "plain contrasts": [p for p in contrasts if p.category.startswith("plain")],
+        "shown contrasts": [p for p in contrasts if p.category.startswith("shown")],
         "facts": fact_pairs(load_facts(part), seed=0),
         "notebooks": notebook_pairs(load_notebooks(part), seed=0),
         "unrelated updates": unrelated_updates([*new, *old], count=1000, seed=5),

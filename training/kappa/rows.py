@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from training.kappa.data import (
+    CONTRASTS,
     load_contrasts,
     load_facts,
     load_families,
@@ -80,8 +81,10 @@ def main() -> None:
     args = parser.parse_args()
     contrasts = load_contrasts("train")
     pools = {
-        "contrasts": [p for p in contrasts if p.category.startswith("contrast")],
-        "plain": [p for p in contrasts if p.category.startswith("plain")],
+        **{
+            category: [p for p in contrasts if p.category.startswith(category)]
+            for category in CONTRASTS
+        },
         "nli": load_nli(args.nli, limit=NLI_PAIRS, seed=0),
         "statebench": load_statebench(args.statebench),
         "mined": load_mined(args.mined),
