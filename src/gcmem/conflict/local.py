@@ -105,9 +105,8 @@ class LocalClassifier:
         if self.threshold <= score < self._settings["doubtful_below"]:
             # A question makes any two lines look like two answers: do they contradict without it?
             (bare,) = pair_rows("", [pair], room=self._settings["max_tokens"])
-            share = self._settings["bare_share"]
             if bare != row:
-                score = _probability((1 - share) * logit + share * self._both(bare))
+                score = _probability((logit + self._both(bare)) / 2)
         return score
 
     def _both(self, row: list[int]) -> float:
@@ -140,8 +139,7 @@ class LocalClassifier:
         logits = np.array([every[place] for place in closes], dtype=np.float64)
         total = np.logaddexp.reduce(logits)
         on_topic = _probability(float(total - none) + self._settings["stance_bias"])
-        shares = np.exp((logits - logits.max()) / self._settings["stance_temperature"])
-        return (*(on_topic * shares / shares.sum()).tolist(), 1 - on_topic)
+        return (*(on_topic * np.exp(logits - total)).tolist(), 1 - on_topic)
 
 
 def _probability(logit: float) -> float:

@@ -25,7 +25,7 @@ FEW = 6
 """If a set has no more pairs than this, they need only be half as close, and to each other."""
 NEAR = 4
 """Behind a gate, a chunk is held against so many newer ones: the newest, and the closest."""
-PROMISING = 0.1
+PROMISING = 0.08
 """Of many pairs behind a gate, those that look less like a conflict at a glance are not read."""
 
 
