@@ -111,7 +111,7 @@ def measure(
             focus=Focus(cached),
             cache=verdicts,
         )
-        candidates = candidate_set(topics, number, kind, k)
+        candidates = candidate_set(topics, number, kind=kind, k=k)
         cold.append(timed(oracle, candidates))
         warm.append(timed(oracle, candidates))
         verdicts.close()
@@ -121,12 +121,13 @@ def measure(
 def whole_searches(topics: list[Topic]) -> dict[str, str]:
     """Hides updates in memories of other lines, and counts what a search removes and keeps."""
     rng = random.Random(1)
-    updates = [update for topic in topics for update in topic.updates]
-    others = [line for topic in topics for line in topic.lines]
+    updates = [(topic, update) for topic in topics for update in topic.updates]
     both = removed = wrong = rest = 0
     conflict_ms = []
     for _ in range(SEARCHES):
-        update = rng.choice(updates)
+        topic, update = rng.choice(updates)
+        # Of the same topic, others could be stale too.
+        others = [line for other in topics if other is not topic for line in other.lines]
         texts = [t for t in rng.sample(others, 80) if t not in (update.older, update.newer)]
         texts.insert(rng.randrange(20), update.older)
         texts.insert(60, update.newer)
@@ -150,7 +151,7 @@ def whole_searches(topics: list[Topic]) -> dict[str, str]:
     }
 
 
-def candidate_set(topics: list[Topic], number: int, kind: str, k: int) -> CandidateSet:
+def candidate_set(topics: list[Topic], number: int, *, kind: str, k: int) -> CandidateSet:
     """Draws a set about one of the topics."""
     rng = random.Random(number)
     topic = topics[number]

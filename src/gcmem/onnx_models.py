@@ -18,7 +18,7 @@ def open_model(path: Path, *, threads: int) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if not _has_vnni():
         # Such x86 processors sum 8-bit products in 16 bits, where large ones are cut off and the
-        # scores are noise. This makes them multiply exactly; others it would slow down by half.
+        # scores are noise. This makes them multiply exactly; on others it would take twice as long.
         options.add_session_config_entry("session.x64quantprecision", "1")
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 

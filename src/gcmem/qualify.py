@@ -325,8 +325,8 @@ def may_remove(oracle: ConflictOracle) -> bool:
     why = "was found unfit" if known == "unfit" else "was never qualified"
     warnings.warn(
         f"oracle {oracle.id!r} {why}, so it only annotates: what it would remove stays in the "
-        "results. Measure it with gcmem.qualify or `gcmem qualify`, or pass "
-        "require_qualified=False",
+        "results. Measure it with gcmem.qualify or `gcmem qualify`, or insist with "
+        "require_qualified=False, on the command line --unqualified",
         UnqualifiedOracleWarning,
         stacklevel=3,
     )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from gcmem import Memory
@@ -46,13 +49,64 @@ def test_a_search_judged_by_a_named_model_removes_only_if_told_so(
     faulty.script = [FOUND]
     asked = ("search", "Where is the key?", "--oracle", "llm:m", "--base-url", url(faulty))
     shown, warned = gcmem(*asked, "--json", store=store, home=tmp_path)
-    assert len(json.loads(shown)["kept"]) == 2
-    assert "gcmem qualify" in warned
+    found = json.loads(shown)
+    assert len(found["kept"]) == 2
+    assert [s["candidate"]["chunk"]["text"] for s in found["shadows"]] == [
+        "The key is under the mat."
+    ]
+    assert warned.startswith("gcmem: oracle 'llm:m")
+    assert "--unqualified" in warned
     shown, warned = gcmem(*asked, "--unqualified", "--json", store=store, home=tmp_path)
     found = json.loads(shown)
     assert [item["chunk"]["text"] for item in found["kept"]] == ["The key hangs in the shed."]
     assert found["shadows"][0]["conflict"]["oracle"].startswith("llm:m")
     assert not warned
+
+
+def test_what_a_model_left_unjudged_is_told(store: Path, faulty: Faulty, tmp_path: Path) -> None:
+    faulty.script = [(200, chat_reply("no JSON at all"))]
+    asked = ("search", "Where is the key?", "--oracle", "llm:m", "--base-url", url(faulty))
+    _, warned = gcmem(*asked, "--unqualified", store=store, home=tmp_path)
+    assert "could not be read and count as no conflict" in warned
+
+
+def test_a_server_judges_with_the_named_model_and_says_what_it_may_do(
+    store: Path, faulty: Faulty, tmp_path: Path
+) -> None:
+    faulty.script = [FOUND]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = ("--oracle", "llm:m", "--base-url", url(faulty), "--unqualified", "--port", str(port))
+    server = subprocess.Popen(
+        [sys.executable, "-m", "gcmem", "serve", "--path", str(store), *options],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "HOME": str(tmp_path), "OPENAI_API_KEY": "k"},
+    )
+    try:
+        base = f"http://127.0.0.1:{port}"
+        with httpx2.Client(base_url=base, transport=httpx2.HTTPTransport(retries=10)) as client:
+            for _ in range(100):
+                try:
+                    if client.get("/readyz").status_code == 200:
+                        break
+                except httpx2.TransportError:
+                    pass
+                time.sleep(0.2)
+            assert faulty.calls == 0  # starting costs nothing
+            told = client.get("/v1/qualify").json()
+            assert (told["class"], told["may_remove"]) == (None, True)
+            asked = {"query": "Where is the key?"}
+            found = client.post("/v1/search", json=asked).json()
+            documents = [
+                {"id": "a", "text": "The key is under the mat.", "at": "2026-01-01T00:00:00Z"},
+                {"id": "b", "text": "The key hangs in the shed.", "at": "2026-01-02T00:00:00Z"},
+            ]
+            split = client.post("/v1/resolve", json={**asked, "documents": documents}).json()
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+    assert [shadow["conflict"]["oracle"] for shadow in found["shadows"]] == ["llm:m:listwise@2"]
+    assert [document["id"] for document in split["kept"]] == ["b"]
 
 
 def test_an_answer_can_come_from_a_named_model(store: Path, faulty: Faulty, tmp_path: Path) -> None:
@@ -71,3 +125,8 @@ def test_an_unknown_name_is_answered_with_the_known_ones(
 ) -> None:
     _, told = gcmem("ask", "Where?", option, name, store=store, home=tmp_path, code=1)
     assert known in told
+
+
+def test_a_mistyped_oracle_makes_no_store(tmp_path: Path) -> None:
+    gcmem("mcp", "--oracle", "gpt", store=tmp_path / "new.db", home=tmp_path, code=1)
+    assert not (tmp_path / "new.db").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +29,7 @@ from gcmem.cli import (
     search,
     serve,
 )
-from gcmem.cli.output import fail
+from gcmem.cli.output import fail, warn
 from gcmem.errors import GCMemError
 
 app = typer.Typer(
@@ -99,6 +100,8 @@ app.add_typer(
 
 def run() -> None:
     """Runs the command line; a gcmem error becomes one line on stderr and exit code 1."""
+    # One line for people, not the place in the code.
+    warnings.showwarning = lambda message, *_, **__: warn(message)
     try:
         app()
     except GCMemError as error:

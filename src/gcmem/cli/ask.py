@@ -15,6 +15,7 @@ from gcmem.cli.options import (
     Judging,
     KnownAt,
     OracleName,
+    ReaderName,
     RunId,
     StmURL,
     StorePath,
@@ -26,7 +27,8 @@ from gcmem.cli.options import (
     pairs,
     when,
 )  # fmt: skip
-from gcmem.cli.output import console, print_json, print_resolution
+from gcmem.cli.oracles import shortfall
+from gcmem.cli.output import console, print_json, print_resolution, warn
 from gcmem.types import AnswerPath, PromptMode, check_choice
 
 
@@ -52,7 +54,7 @@ def ask(
     ] = "gcmem",
     mode: Annotated[str, typer.Option(help="forced-choice, or allow-unclear.")] = "allow-unclear",
     oracle: OracleName = "local",
-    reader: Annotated[str, typer.Option(help="What answers: local, or llm:MODEL.")] = "local",
+    reader: ReaderName = "local",
     base_url: BaseURL = None,
     unqualified: Unqualified = False,
     as_json: AsJson = False,
@@ -75,6 +77,9 @@ def ask(
             paths=every if by == "all" else (cast(AnswerPath, by),),
             mode=cast(PromptMode, mode),
         )
+        missed = shortfall(memory.oracle)
+    if missed:
+        warn(missed)
     if as_json:
         print_json(answers if by == "all" else answers[0])
         return

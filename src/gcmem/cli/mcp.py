@@ -11,6 +11,7 @@ from gcmem.cli.options import (
     BaseURL,
     Judging,
     OracleName,
+    ReaderName,
     StmURL,
     StorePath,
     StoreURL,
@@ -37,6 +38,7 @@ def mcp(
         str | None, typer.Option("--run-id", "--run", help="The run it is bound to.")
     ] = None,
     oracle: OracleName = "local",
+    reader: ReaderName = "local",
     base_url: BaseURL = None,
     unqualified: Unqualified = False,
     untrusted: Annotated[
@@ -66,7 +68,7 @@ def mcp(
         raise MissingExtraError("mcp", package=str(error.name)) from None
     scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
     token = _token(token_env)
-    judging = Judging(oracle=oracle, base_url=base_url, unqualified=unqualified)
+    judging = Judging(oracle=oracle, reader=reader, base_url=base_url, unqualified=unqualified)
     with open_memory(locate(path=path, store=store, stm=stm), judging) as memory:
         server = make_server(memory, scope=scope, trust=UNTRUSTED if untrusted else TRUSTED)
         if transport == "stdio":

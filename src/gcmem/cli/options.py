@@ -11,11 +11,17 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 from gcmem.cli.location import Location, locate
-from gcmem.cli.oracles import oracle_named, reader_named
+from gcmem.cli.oracles import check_oracle, oracle_named, reader_named
 from gcmem.config import Settings
+from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import parse_time
 from gcmem.memory import Memory
+from gcmem.protocols import Store
+from gcmem.store.urls import open_url
+
+SETTINGS = Settings(respect_trust=True)
+"""What is untrusted makes nothing stale that is trusted."""
 
 StorePath = Annotated[
     Path | None, typer.Option("--path", help="The store's file; else $GCMEM_PATH.")
@@ -58,8 +64,11 @@ OracleName = Annotated[
 ]
 BaseURL = Annotated[
     str | None,
-    typer.Option("--base-url", envvar="OPENAI_BASE_URL", help="The endpoint of llm:MODEL."),
+    typer.Option(
+        "--base-url", envvar="OPENAI_BASE_URL", help="The endpoint of the language model."
+    ),
 ]
+ReaderName = Annotated[str, typer.Option("--reader", help="What answers: local, or llm:MODEL.")]
 Unqualified = Annotated[
     bool,
     typer.Option(
@@ -70,6 +79,7 @@ K = Annotated[int, typer.Option("-k", help="How many chunks at the most.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 __all__ = [
+    "SETTINGS",
     "AgentId",
     "AsJson",
     "AsOf",
@@ -79,6 +89,7 @@ __all__ = [
     "K",
     "KnownAt",
     "OracleName",
+    "ReaderName",
     "RunId",
     "StmURL",
     "StorePath",
@@ -89,6 +100,7 @@ __all__ = [
     "locate",
     "open_existing",
     "open_memory",
+    "open_store",
     "pairs",
     "timezone",
     "when",
@@ -108,22 +120,28 @@ class Judging:
 LOCAL = Judging()
 
 
+def open_store(where: Location) -> Store:
+    """Opens the store, making it where there is none."""
+    return open_url(
+        where.store, encoder=default_encoder(), stm_size=SETTINGS.stm_size, stm=where.stm
+    )
+
+
 def open_memory(where: Location, judging: Judging = LOCAL) -> Memory:
-    """Opens the store, making it where there is none; what is untrusted erases nothing there."""
+    """Opens the memory, making it where there is none."""
+    check_oracle(judging.oracle)  # a mistyped name must not make a store
     reader = reader_named(judging.reader, base_url=judging.base_url)
-    opened = Memory.from_url(where.store, stm=where.stm, settings=Settings(respect_trust=True))
+    store = open_store(where)
     try:
         return Memory(
-            store=opened.store,
-            oracle=oracle_named(
-                judging.oracle, base_url=judging.base_url, cache=opened.store.verdicts
-            ),
+            store=store,
+            oracle=oracle_named(judging.oracle, base_url=judging.base_url, cache=store.verdicts),
             reader=reader,
-            settings=opened.settings,
+            settings=SETTINGS,
             require_qualified=not judging.unqualified,
         )
     except BaseException:
-        opened.close()
+        store.close()
         raise
 
 

@@ -31,6 +31,11 @@ def fail(error: GCMemError, *, as_json: bool) -> NoReturn:
     raise SystemExit(1)
 
 
+def warn(message: object) -> None:
+    """Prints a warning on stderr."""
+    print(f"gcmem: {message}", file=sys.stderr)
+
+
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """Shows a bar on a terminal while the work lasts; yields what to call with (done, total)."""

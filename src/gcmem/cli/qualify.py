@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from gcmem.cli.options import AsJson
+from gcmem.cli.options import AsJson, BaseURL
 from gcmem.cli.oracles import oracle_named
 from gcmem.cli.output import console, print_json, progress_bar
 from gcmem.errors import InvalidInputError
@@ -44,10 +44,7 @@ def qualify(
         Path | None,
         typer.Option(help="Labelled whole memories, JSONL: what goes is counted, not pairs."),
     ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(envvar="OPENAI_BASE_URL", help="The endpoint of llm:MODEL."),
-    ] = None,
+    base_url: BaseURL = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Judge only the first N; nothing is recorded.")
     ] = None,

@@ -27,7 +27,15 @@ from gcmem.cli.options import (
     pairs,
     when,
 )  # fmt: skip
-from gcmem.cli.output import console, print_json, print_resolution, print_undecided, ranked_table
+from gcmem.cli.oracles import shortfall
+from gcmem.cli.output import (
+    console,
+    print_json,
+    print_resolution,
+    print_undecided,
+    ranked_table,
+    warn,
+)
 from gcmem.types import Mode
 
 
@@ -63,6 +71,9 @@ def search(
             filters=pairs(filters),
             mode=cast(Mode, mode),
         )
+        missed = shortfall(memory.oracle)
+    if missed:
+        warn(missed)
     if as_json:
         print_json(result)
         return

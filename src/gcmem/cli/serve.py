@@ -9,16 +9,19 @@ import typer
 
 from gcmem.cli.location import Location
 from gcmem.cli.options import (
+    SETTINGS,
     BaseURL,
     OracleName,
+    ReaderName,
     StmURL,
     StorePath,
     StoreURL,
     Unqualified,
     locate,
-    open_memory,
+    open_store,
 )  # fmt: skip
-from gcmem.cli.oracles import oracle_named
+from gcmem.cli.oracles import check_oracle, oracle_named, reader_named
+from gcmem.conflict import LLMOracle
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.memory import Memory
 from gcmem.serve.keys import KeyStore
@@ -36,6 +39,7 @@ def serve(
     store: StoreURL = None,
     stm: StmURL = None,
     oracle: OracleName = "local",
+    reader: ReaderName = "local",
     base_url: BaseURL = None,
     unqualified: Unqualified = False,
     host: Annotated[
@@ -81,15 +85,19 @@ def serve(
         body_timeout_s=body_timeout,
         threads=threads,
     )
+    check_oracle(oracle)  # a mistyped name must not make a store
+    answering = reader_named(reader, base_url=base_url)
     metrics = Metrics()
-    opened = open_memory(where)
-    store_counted = counted(opened.store, metrics)
-    named = oracle_named(oracle, base_url=base_url, cache=store_counted.verdicts)
+    counting = counted(open_store(where), metrics)
+    judging = oracle_named(oracle, base_url=base_url, cache=counting.verdicts)
+    if not isinstance(judging, LLMOracle):  # what it could not be asked must be asked again
+        judging = RememberingOracle(judging)
     app = make_app(
         Memory(
-            store=store_counted,
-            oracle=RememberingOracle(named),
-            settings=opened.settings,
+            store=counting,
+            oracle=judging,
+            reader=answering,
+            settings=SETTINGS,
             require_qualified=not unqualified,
         ),
         keys=key_store,

@@ -22,7 +22,10 @@ GLANCE = " at a glance"
 CLOSENESS, ON_TOPIC = 0.175, 0.1
 """How close a gate wants two chunks to be, to the question and to each other, and to the former."""
 FEW = 6
-"""If a set has no more pairs than this, they need only be half as close, and to each other."""
+"""If a set has no more pairs than this, they need only be half as close, and to each other.
+
+Of no more pairs than this behind the gate, every one is read.
+"""
 NEAR = 4
 """Behind a gate, a chunk is held against so many newer ones: the newest, and the closest."""
 PROMISING = 0.08
@@ -80,7 +83,7 @@ class PairwiseOracle:
     The newest come first; behind a gate, the newest does, then the closest, then a few more.
     Where the classifier has a glance, that says which of them are read first, and of many which are
     not read at all. What has contradicted one chunk is held against the older others too, as far as
-    the gate lets it: a fact that changed was often said many times before.
+    gate and glance let it: a fact that changed was often said many times before.
 
     Pairs of two users and pairs with the same text can't conflict; what the gate stops is not
     judged, what the cache knows is not judged again. Since one witness is enough to shadow a chunk,
@@ -115,7 +118,7 @@ class PairwiseOracle:
         reading = _Reading(self._classifier, candidates.query, self._focus, self._cache)
         every = (*stages, far)
         count = sum(len(queue) for queues in every for queue in queues.values())
-        least = PROMISING if self._gate is not None and count > FEW else 0.0
+        least = min(PROMISING, self._threshold) if self._gate and count > FEW else 0.0
         reading.recall((by_id[i], n) for queues in every for i in queues for n in queues[i])
         found: list[Conflict] = []
         shadowed: set[str] = set()

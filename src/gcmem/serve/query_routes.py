@@ -96,7 +96,12 @@ def query_routes(service: Service) -> APIRouter:
         documents = [d.model_dump(mode="json", exclude_none=True) for d in body.documents]
         found = await service.run(
             partial(
-                resolve, documents, query=body.query, oracle=service.resolver, options=body.options
+                resolve,
+                documents,
+                query=body.query,
+                oracle=service.resolver,
+                options=body.options,
+                require_qualified=not service.memory.removes,
             )
         )
         return JSONResponse(_resolution_json(found))

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
+from gcmem.conflict import LLMOracle
 from gcmem.defaults import default_oracle
 from gcmem.errors import NotAuthenticatedError, OverloadedError
 from gcmem.memory import Memory
@@ -57,6 +58,8 @@ class Service:
         self.memory.store.index.search(vectors, k=1, where=ChunkFilter())
 
     def _load_oracle(self) -> None:
+        if isinstance(self.resolver, LLMOracle):
+            return  # nothing to load, and every call costs
         start = datetime(2026, 1, 1, tzinfo=UTC)
         items = tuple(
             Candidate(

@@ -31,7 +31,7 @@ def caller_routes(service: Service) -> APIRouter:
         return JSONResponse(
             {
                 **service.oracle_json,
-                "may_remove": service.verdict in ("optimal", "marginal"),
+                "may_remove": service.memory.removes,
                 "rule": {"unfit_at_or_below": LEAST, "optimal_from": GOOD},
             }
         )

@@ -153,6 +153,17 @@ def test_of_many_pairs_behind_a_gate_the_unlikely_are_not_read_and_of_a_few_all_
     PairwiseOracle(few, gate=TopicGate(_Line(texts))).judge(candidates(*chunks[:3]))
     PairwiseOracle(ungated).judge(candidates(*chunks))
     assert [len(c.asked) for c in (many, few, ungated)] == [0, 3, 28]
+    bold = Unmoved()
+    PairwiseOracle(bold, gate=TopicGate(_Line(texts)), threshold=0.01).judge(candidates(*chunks))
+    assert bold.asked  # what it would take for a conflict is read
+
+
+def test_what_can_not_be_ordered_is_read_however_unlikely() -> None:
+    texts = [f"word {'x ' * n}".strip() for n in range(8)]
+    chunks = [Chunk(id=str(n), text=text, at=None) for n, text in enumerate(texts)]
+    classifier = Unmoved()
+    PairwiseOracle(classifier, gate=TopicGate(_Line(texts))).judge(candidates(*chunks))
+    assert len(classifier.asked) == 28
 
 
 class Doubtful(Recording):

@@ -13,7 +13,6 @@ from gcmem.bench.instances import Instance, load
 from gcmem.bench.run import MakeOracle
 from gcmem.bench.shipped import shipped
 from gcmem.cli.oracles import oracle_named
-from gcmem.defaults import default_oracle
 from gcmem.protocols import ConflictOracle, VerdictCache
 
 Dataset = Annotated[
@@ -34,9 +33,9 @@ def instances_of(dataset: str) -> tuple[Instance, ...]:
 
 
 def named_oracle(base_url: str | None) -> MakeOracle:
-    """Returns what makes oracles by name; the local one keeps its verdicts in the given cache."""
+    """Returns what makes oracles by name; those that score pairs keep them in the given cache."""
 
     def make(name: str, cache: VerdictCache | None) -> ConflictOracle:
-        return default_oracle(cache) if name == "local" else oracle_named(name, base_url=base_url)
+        return oracle_named(name, base_url=base_url, cache=cache)
 
     return make
