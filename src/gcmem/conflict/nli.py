@@ -1,21 +1,23 @@
-"""Any NLI cross-encoder that was exported to ONNX, as a pair classifier."""
+"""Any NLI cross-encoder as a pair classifier: exported to ONNX, or of sentence-transformers."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gcmem.errors import InvalidInputError
+from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.onnx_models import open_model, open_tokenizer
 
-MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+ONNX_FILES = ("model.onnx", "onnx/model.onnx")
+TORCH_FILES = ("model.safetensors", "pytorch_model.bin")
+Logits = Callable[[str, str], NDArray[np.float64]]
 MAX_TOKENS = 512
 """The longest pair that is read; every common NLI model has been trained up to here."""
 
@@ -23,8 +25,9 @@ MAX_TOKENS = 512
 class NLIClassifier:
     """Scores a pair by the probability of "contradiction", averaged over both orders.
 
-    The folder holds `model.onnx` (or `onnx/model.onnx`), `tokenizer.json` and `config.json`. NLI
-    models know no question, so it plays no part. The model is loaded at first use.
+    The folder holds `model.onnx` (or `onnx/model.onnx`), `tokenizer.json` and `config.json`; or,
+    without an ONNX file, a cross-encoder of sentence-transformers, which needs the extra of that
+    name. NLI models know no question, so it plays no part. The model is loaded at first use.
     """
 
     def __init__(
@@ -34,18 +37,19 @@ class NLIClassifier:
         labels: Mapping[int, str] | None = None,
         threads: int = 1,
     ) -> None:
-        """`labels` (logit number to name) overrides the config's; `threads` is cores, 0 for all."""
+        """`labels` (logit number to name) overrides the config's.
+
+        `threads` is how many cores an ONNX model uses, 0 for all.
+        """
         self._folder = Path(folder)
-        self._model_file = self._find(*MODEL_FILES)
+        self._model_file = self._find(*ONNX_FILES, *TORCH_FILES)
         self._tokenizer_file = self._find("tokenizer.json")
         self._config = self._read_config()
         self._labels = self._config_labels() if labels is None else dict(labels)
         self._contradiction = self._find_contradiction()
         self._threads = threads
         self._lock = threading.Lock()
-        self._session: Any = None
-        self._tokenizer: Any = None
-        self._output = ""
+        self._logits: Logits | None = None
         # Verdicts are kept under this name: another model in the same folder must have another.
         self.id = f"nli:{self._folder.resolve().name}:{self._fingerprint()}@1"
 
@@ -53,29 +57,14 @@ class NLIClassifier:
         """Returns, for each pair, how surely the two contradict, from 0 to 1."""
         if not pairs:
             return []
-        self._load()
+        logits = self._load()
         # One at a time: padding and int8 scaling would make a verdict depend on its neighbours.
         return [
-            (self._probability(older, newer) + self._probability(newer, older)) / 2
+            (self._probability(logits(older, newer)) + self._probability(logits(newer, older))) / 2
             for older, newer in pairs
         ]
 
-    def _probability(self, premise: str, hypothesis: str) -> float:
-        encoding = self._tokenizer.encode(premise, hypothesis)
-        known = {
-            "input_ids": encoding.ids,
-            "attention_mask": encoding.attention_mask,
-            "token_type_ids": encoding.type_ids,
-        }
-        inputs = {
-            wanted.name: np.array(
-                [known[wanted.name]], dtype=np.int32 if "int32" in wanted.type else np.int64
-            )
-            for wanted in self._session.get_inputs()
-        }
-        logits: NDArray[np.float64] = np.asarray(
-            self._session.run([self._output], inputs)[0], dtype=np.float64
-        ).reshape(-1)
+    def _probability(self, logits: NDArray[np.float64]) -> float:
         if logits.size != len(self._labels):
             raise InvalidInputError(
                 f"{self._model_file} has {logits.size} outputs, but there are "
@@ -84,24 +73,65 @@ class NLIClassifier:
         weights = np.exp(logits - logits.max())
         return float(weights[self._contradiction] / weights.sum())
 
-    def _load(self) -> None:
+    def _load(self) -> Logits:
         with self._lock:
-            if self._session is not None:
-                return
-            path = self._tokenizer_file
-            try:
-                tokenizer = open_tokenizer(path)
-                path = self._model_file
-                session = open_model(path, threads=self._threads)
-            except Exception as error:  # both libraries raise their own, or bare Exception
-                raise InvalidInputError(f"{path} can't be loaded: {error}") from error
-            self._check_inputs(session)
-            tokenizer.no_padding()
-            tokenizer.enable_truncation(max_length=self._max_tokens(tokenizer))
-            outputs = [output.name for output in session.get_outputs()]
-            self._output = "logits" if "logits" in outputs else outputs[0]
-            self._tokenizer = tokenizer
-            self._session = session
+            if self._logits is None:
+                is_onnx = self._model_file.suffix == ".onnx"
+                self._logits = self._open_onnx() if is_onnx else self._open_torch()
+            return self._logits
+
+    def _open_onnx(self) -> Logits:
+        path = self._tokenizer_file
+        try:
+            tokenizer = open_tokenizer(path)
+            path = self._model_file
+            session = open_model(path, threads=self._threads)
+        except Exception as error:  # both libraries raise their own, or bare Exception
+            raise InvalidInputError(f"{path} can't be loaded: {error}") from error
+        self._check_inputs(session)
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(max_length=self._max_tokens(tokenizer))
+        outputs = [output.name for output in session.get_outputs()]
+        output = "logits" if "logits" in outputs else outputs[0]
+
+        def logits(premise: str, hypothesis: str) -> NDArray[np.float64]:
+            encoding = tokenizer.encode(premise, hypothesis)
+            known = {
+                "input_ids": encoding.ids,
+                "attention_mask": encoding.attention_mask,
+                "token_type_ids": encoding.type_ids,
+            }
+            inputs = {
+                wanted.name: np.array(
+                    [known[wanted.name]], dtype=np.int32 if "int32" in wanted.type else np.int64
+                )
+                for wanted in session.get_inputs()
+            }
+            return np.asarray(session.run([output], inputs)[0], dtype=np.float64).reshape(-1)
+
+        return logits
+
+    def _open_torch(self) -> Logits:
+        try:
+            from sentence_transformers import CrossEncoder
+        except ImportError:
+            raise MissingExtraError(
+                "sentence-transformers", package="sentence-transformers"
+            ) from None
+        try:
+            model: Any = CrossEncoder(str(self._folder), device="cpu", local_files_only=True)
+        except Exception as error:  # whatever the library and the model's own code raise
+            raise InvalidInputError(f"{self._model_file} can't be loaded: {error}") from error
+
+        def logits(premise: str, hypothesis: str) -> NDArray[np.float64]:
+            found = model.predict(
+                [(premise, hypothesis)],
+                activation_fn=lambda scores: scores,
+                show_progress_bar=False,
+            )
+            return np.asarray(found, dtype=np.float64).reshape(-1)
+
+        return logits
 
     def _check_inputs(self, session: Any) -> None:
         known = {"input_ids", "attention_mask", "token_type_ids"}
