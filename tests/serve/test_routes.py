@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 from gcmem import Memory
 from gcmem.errors import StoreUnavailableError
 from tests.conftest import day
+from tests.serve.conftest import app_over
 
 
 def add(client: TestClient, *texts: str, first_day: int = 0, **fields: Any) -> list[dict[str, Any]]:
@@ -102,11 +103,25 @@ def test_resolve_gives_documents_back_as_they_were(client: TestClient) -> None:
     new = {"text": "city=Oslo", "at": "2026-02-01T00:00:00Z"}
     undated = {"text": "city=Bonn"}
     found = client.post("/v1/resolve", json={"documents": [old, new, undated]}).json()
-    # The tests' oracle was never qualified, so it names what went, and keeps it.
-    assert found["kept"] == [old, new, undated]
+    # The tests' oracle was never qualified, but the memory insists.
+    assert found["kept"] == [new, undated]
     (shadow,) = found["shadows"]
     assert (shadow["document"], shadow["witness"]) == (old, new)
     assert len(found["undecided"]) == 2
+
+
+@pytest.mark.filterwarnings("ignore::gcmem.errors.UnqualifiedOracleWarning")
+def test_where_nobody_insists_an_unqualified_oracle_only_annotates(memory: Memory) -> None:
+    modest = Memory(store=memory.store, encoder=memory.encoder, oracle=memory.oracle)
+    documents = [
+        {"text": "city=Rome", "at": "2026-01-01T00:00:00Z"},
+        {"text": "city=Oslo", "at": "2026-02-01T00:00:00Z"},
+    ]
+    with TestClient(app_over(modest), base_url="http://localhost") as client:
+        assert client.get("/v1/qualify").json()["may_remove"] is False
+        found = client.post("/v1/resolve", json={"documents": documents}).json()
+    assert found["kept"] == documents
+    assert [shadow["document"] for shadow in found["shadows"]] == documents[:1]
 
 
 def test_the_timeline_marks_what_is_known_to_be_outdated(client: TestClient) -> None:
