@@ -83,8 +83,7 @@ def test_a_server_judges_with_the_named_model_and_says_what_it_may_do(
         env={**os.environ, "HOME": str(tmp_path), "OPENAI_API_KEY": "k"},
     )
     try:
-        base = f"http://127.0.0.1:{port}"
-        with httpx2.Client(base_url=base, transport=httpx2.HTTPTransport(retries=10)) as client:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}") as client:
             for _ in range(100):
                 try:
                     if client.get("/readyz").status_code == 200:
@@ -127,6 +126,8 @@ def test_an_unknown_name_is_answered_with_the_known_ones(
     assert known in told
 
 
-def test_a_mistyped_oracle_makes_no_store(tmp_path: Path) -> None:
-    gcmem("mcp", "--oracle", "gpt", store=tmp_path / "new.db", home=tmp_path, code=1)
+@pytest.mark.parametrize("command", ["mcp", "serve"])
+@pytest.mark.parametrize("name", ["gpt", "nli:nowhere"])
+def test_a_mistake_in_the_oracle_makes_no_store(tmp_path: Path, command: str, name: str) -> None:
+    gcmem(command, "--oracle", name, store=tmp_path / "new.db", home=tmp_path, code=1)
     assert not (tmp_path / "new.db").exists()

@@ -129,7 +129,7 @@ def open_store(where: Location) -> Store:
 
 def open_memory(where: Location, judging: Judging = LOCAL) -> Memory:
     """Opens the memory, making it where there is none."""
-    check_oracle(judging.oracle)  # a mistyped name must not make a store
+    check_oracle(judging.oracle)  # a mistake in it must not make a store
     reader = reader_named(judging.reader, base_url=judging.base_url)
     store = open_store(where)
     try:

@@ -32,12 +32,14 @@ def oracle_named(
 
 
 def check_oracle(name: str) -> None:
-    """Raises an error that lists the names, where this is none of them."""
+    """Raises an error where this is no name of an oracle, or names a folder without one."""
     kind, _, rest = name.partition(":")
     if not (kind == "local" and not rest) and not (kind in ("nli", *STYLES) and rest):
         raise InvalidInputError(
             f"--oracle {name}: write local, nli:FOLDER, llm:MODEL or llm-pairwise:MODEL"
         )
+    if kind == "nli":
+        _nli(rest)
 
 
 def reader_named(name: str, *, base_url: str | None) -> Reader:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,7 @@ from gcmem.cli.location import Location
 from gcmem.cli.options import (
     SETTINGS,
     BaseURL,
+    Judging,
     OracleName,
     ReaderName,
     StmURL,
@@ -26,6 +27,9 @@ from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.memory import Memory
 from gcmem.serve.keys import KeyStore
 from gcmem.serve.limits import Limits
+
+if TYPE_CHECKING:
+    from gcmem.serve.metrics import Metrics
 
 KeysFile = Annotated[
     Path | None,
@@ -68,10 +72,9 @@ def serve(
 ) -> None:
     """Serve the memory over HTTP: REST with keys, limits and metrics. Logs are JSON, on stderr."""
     try:
+        from gcmem.serve import metrics as counts
         from gcmem.serve.access import check_address
         from gcmem.serve.app import make_app
-        from gcmem.serve.metrics import Metrics, counted
-        from gcmem.serve.remembering import RememberingOracle
         from gcmem.serve.server import listen
     except ModuleNotFoundError as error:
         raise MissingExtraError("serve", package=error.name or "fastapi") from error
@@ -85,21 +88,10 @@ def serve(
         body_timeout_s=body_timeout,
         threads=threads,
     )
-    check_oracle(oracle)  # a mistyped name must not make a store
-    answering = reader_named(reader, base_url=base_url)
-    metrics = Metrics()
-    counting = counted(open_store(where), metrics)
-    judging = oracle_named(oracle, base_url=base_url, cache=counting.verdicts)
-    if not isinstance(judging, LLMOracle):  # what it could not be asked must be asked again
-        judging = RememberingOracle(judging)
+    metrics = counts.Metrics()
+    judging = Judging(oracle=oracle, reader=reader, base_url=base_url, unqualified=unqualified)
     app = make_app(
-        Memory(
-            store=counting,
-            oracle=judging,
-            reader=answering,
-            settings=SETTINGS,
-            require_qualified=not unqualified,
-        ),
+        served_memory(where, judging, metrics),
         keys=key_store,
         limits=limits,
         metrics=metrics,
@@ -108,6 +100,26 @@ def serve(
         log_contents=log_contents,
     )
     listen(app, host=host, port=port)
+
+
+def served_memory(where: Location, judging: Judging, metrics: Metrics) -> Memory:
+    """Opens a memory whose work is counted, and whose oracle remembers whole sets."""
+    from gcmem.serve.metrics import counted
+    from gcmem.serve.remembering import RememberingOracle
+
+    check_oracle(judging.oracle)  # a mistake in it must not make a store
+    reader = reader_named(judging.reader, base_url=judging.base_url)
+    store = counted(open_store(where), metrics)
+    oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.verdicts)
+    if not isinstance(oracle, LLMOracle):  # what it could not be asked must be asked again
+        oracle = RememberingOracle(oracle)
+    return Memory(
+        store=store,
+        oracle=oracle,
+        reader=reader,
+        settings=SETTINGS,
+        require_qualified=not judging.unqualified,
+    )
 
 
 def keys_beside(where: Location) -> Path:

@@ -216,13 +216,13 @@ class _Reading:
         self._glanced |= self._read(unknown, self._glanced, self._glance_id, self._glance)
         # Glances first: what is known by now must not change the order that it was read in.
         glances = self._known | self._glanced
-        ordered = {
-            i: sorted(queue, key=lambda newer, i=i: -glances[i, newer.id])  # type: ignore[misc]
+        worth = {
+            i: [n for n in queue if glances[i, n.id] >= least or _unordered(by_id[i], n)]
             for i, queue in queues.items()
         }
         return {
-            i: [n for n in queue if glances[i, n.id] >= least or _unordered(by_id[i], n)]
-            for i, queue in ordered.items()
+            i: sorted(queue, key=lambda newer, i=i: -glances[i, newer.id])  # type: ignore[misc]
+            for i, queue in worth.items()
         }
 
     def _read(

@@ -23,9 +23,9 @@ class SentenceTransformersEncoder:
             ) from None
         self._model: Any = SentenceTransformer(model, device=device)
         self._batch_size = batch_size
-        # Its name before version 6.
-        named = getattr(self._model, "get_embedding_dimension", None)
-        self.dimensions: int = (named or self._model.get_sentence_embedding_dimension)()
+        # Before version 6 it had the longer name.
+        width = getattr(self._model, "get_embedding_dimension", None)
+        self.dimensions: int = (width or self._model.get_sentence_embedding_dimension)()
         self.id = f"sentence-transformers:{model}"
 
     def encode(self, texts: Sequence[str]) -> Vectors:
