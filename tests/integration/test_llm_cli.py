@@ -70,6 +70,22 @@ def test_what_a_model_left_unjudged_is_told(store: Path, faulty: Faulty, tmp_pat
     assert "could not be read and count as no conflict" in warned
 
 
+def test_a_model_finds_conflicts_ahead_of_time_that_its_own_searches_follow(
+    store: Path, faulty: Faulty, tmp_path: Path
+) -> None:
+    faulty.script = [FOUND]
+    named = ("--oracle", "llm:m", "--base-url", url(faulty))
+    shown, warned = gcmem("link", *named, "--json", store=store, home=tmp_path)
+    assert json.loads(shown) == {"judged": 2}
+    assert not warned
+    with Memory(store) as memory:
+        verdicts = memory.store.verdicts
+        assert verdicts is not None
+        old, new = (chunk.id for chunk in memory.history())
+        assert verdicts.witnesses("llm:m:listwise@2", [old]) == {old: [new]}
+        assert not verdicts.linked_up_to(memory.oracle.id)
+
+
 def test_a_server_judges_with_the_named_model_and_says_what_it_may_do(
     store: Path, faulty: Faulty, tmp_path: Path
 ) -> None:
