@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from training.corpus_text import normal
-from training.kappa.draw import MAX_OPTIONS
+from training.kappa.tasks import MAX_OPTIONS
 from training.lint_report import Report
 
 CONTRASTS = frozenset(

@@ -14,10 +14,11 @@ from training.kappa.data import (
     load_remarks,
     seen,
 )
-from training.kappa.draw import UNKNOWN, AnswerRow, Draw, Mixture, PairRow, StanceRow
+from training.kappa.draw import Draw, Mixture
 from training.kappa.evaluate import set_of
 from training.kappa.notebooks import MEASURED, Line, Notebook, load_notebooks, notebook_pairs
 from training.kappa.rows import draw_rows, load_rows, write_rows
+from training.kappa.tasks import UNKNOWN, AnswerRow, PairRow, StanceRow
 
 from gcmem.conflict.pairwise import CLOSENESS, closeness
 
@@ -62,8 +63,9 @@ def test_only_what_was_put_together_anew_has_no_label(draw: Draw) -> None:
 
 def test_only_behaviours_of_two_states_conflict_and_only_for_a_question(draw: Draw) -> None:
     nothing = dict.fromkeys(Mixture.__dataclass_fields__, 0)
-    changed = draw.pairs(Mixture(**nothing | {"old_new": 40}))
-    others = draw.pairs(Mixture(**nothing | {"same_state": 40, "neighbours": 40}))
+    changed = draw.pairs(Mixture(**nothing | {"old_new": 40, "clear_old_new": 40}))
+    same = {"same_state": 40, "clear_same_state": 40}
+    others = draw.pairs(Mixture(**nothing | same | {"neighbours": 40, "clear_neighbours": 40}))
     assert {row.label for row in changed} == {1.0}
     assert all(row.texts[0] for row in changed)
     assert {row.label for row in others} == {0.0}
@@ -85,10 +87,13 @@ def test_no_held_out_remark_or_contrast_is_drawn(draw: Draw) -> None:
     drawn = {
         text for row in draw_rows(draw, times=3) if isinstance(row, PairRow) for text in row.texts
     }
-    # Short lines ("I cycle to work.") stand in pairs of two parts; the linter lists them.
+    # Short lines ("I cycle to work.") stand in texts of two parts; the linter lists them.
     families = seen(load_families(), "train")
     pairs = [*load_contrasts("train"), *(pair for f in families for pair in f.pairs)]
     known = {text for pair in pairs for text in (pair.older, pair.newer)}
+    known |= set(itertools.chain.from_iterable(load_remarks("train")))
+    for family in families:
+        known.update(family.neutral, *family.says.values())
     assert not drawn & (held - known)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch.utils.data import IterableDataset, get_worker_info
-from training.kappa.draw import MAX_OPTIONS, UNKNOWN, AnswerRow, PairRow, StanceRow
 from training.kappa.rows import Row, labelled
+from training.kappa.tasks import MAX_OPTIONS, UNKNOWN, AnswerRow, PairRow, StanceRow
 
 from gcmem.conflict.cross_encoder import END, PAD, SPECIAL, layout
 

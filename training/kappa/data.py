@@ -21,7 +21,9 @@ from typing import Any
 CORPUS = Path(__file__).parent.parent / "corpus"
 DEV_WRITERS = frozenset({"w12"})
 TEST_WRITERS = frozenset({"w11"})
-BY_NAME = frozenset({"w110", "w111", "w112", "w113", "w118", "w119", "w120"})
+CLEAR = frozenset({"w126", "w127", "w128", "w129", "w133"})
+"""Writers whose behaviours leave no doubt about the state; those of others often do."""
+BY_NAME = frozenset({"w110", "w111", "w112", "w113", "w118", "w119", "w120"}) | CLEAR
 CONTRASTS = {"contrast": "contrasts.jsonl", "plain": "plain.jsonl", "shown": "shown.jsonl"}
 """Files of contrasts, by the category that their pairs get."""
 DEV_SHARE, TEST_SHARE = 0.06, 0.09
@@ -72,6 +74,11 @@ class Family:
     not_theirs: list[str] = field(default_factory=list)
     """Lines that show a state, but not the user's own of today."""
     pairs: list[Pair] = field(default_factory=list)
+
+    @property
+    def clear(self) -> bool:
+        """Whether its behaviours leave no doubt about the state."""
+        return self.writer in CLEAR
 
     @property
     def part(self) -> str:
@@ -201,7 +208,10 @@ def seen(families: Sequence[Family], part: str) -> list[Family]:
 
 
 def behavioural_pairs(families: Sequence[Family], *, per_family: int, seed: int) -> list[Pair]:
-    """Draws labelled pairs: other state (a conflict), same state, neutral, another family."""
+    """Draws labelled pairs: other state (a conflict), same state, neutral, another family.
+
+    Those of behaviours that leave no doubt are called "clear".
+    """
     rng = random.Random(seed)
     drawn: list[Pair] = []
     for family in families:
@@ -211,16 +221,17 @@ def behavioural_pairs(families: Sequence[Family], *, per_family: int, seed: int)
         elsewhere = [
             s for f in families if f.name != family.name for v in f.states.values() for s in v
         ]
+        kind = "clear" if family.clear else "behavioural"
         for _ in range(per_family):
             question = rng.choice(family.questions)
             a, b = rng.sample(sorted(states), 2)
             one = rng.choice(states[a])
-            drawn.append(Pair(question, one, rng.choice(states[b]), True, "behavioural/old-new"))
+            drawn.append(Pair(question, one, rng.choice(states[b]), True, f"{kind}/old-new"))
             same = rng.sample(states[a], 2)
-            drawn.append(Pair(question, same[0], same[1], False, "behavioural/same-state"))
+            drawn.append(Pair(question, same[0], same[1], False, f"{kind}/same-state"))
             if family.neutral:
                 near = rng.choice(family.neutral)
-                drawn.append(Pair(question, near, one, False, "behavioural/neighbour"))
+                drawn.append(Pair(question, near, one, False, f"{kind}/neighbour"))
             drawn.append(Pair(question, rng.choice(elsewhere), one, False, "unrelated/chat"))
     return drawn
 

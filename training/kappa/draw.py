@@ -9,9 +9,8 @@ from itertools import accumulate
 
 from training.kappa.data import CONTRASTS, Fact, Family, Pair
 from training.kappa.notebooks import Notebook
+from training.kappa.tasks import MAX_OPTIONS, UNKNOWN, AnswerRow, PairRow, StanceRow
 
-MAX_OPTIONS = 5
-UNKNOWN = -1
 NO_STANCE = frozenset(
     f"lookalikes/{kind}"
     for kind in ("other_person", "hypothetical", "reported", "plan", "question", "smalltalk")
@@ -27,36 +26,6 @@ NOTED_SHARES = (0.3, 0.3, 0.4)
 
 
 @dataclass(frozen=True, slots=True)
-class PairRow:
-    """Question and two texts; the label is None where only a teacher knows."""
-
-    texts: tuple[str, str, str]
-    label: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class StanceRow:
-    """Question, answer options and a sentence.
-
-    The label is the option's number, None for none, UNKNOWN where only a teacher knows.
-    """
-
-    question: str
-    options: tuple[str, ...]
-    sentence: str
-    label: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRow:
-    """Question and a sentence; the label says whether the sentence answers it."""
-
-    question: str
-    sentence: str
-    label: float
-
-
-@dataclass(frozen=True, slots=True)
 class Mixture:
     """How many rows of each source are drawn at a time."""
 
@@ -66,15 +35,18 @@ class Mixture:
     plain: int = 280
     shown: int = 130
     facts: int = 60
-    noted_pairs: int = 200
-    nli: int = 80
+    noted_pairs: int = 170
+    nli: int = 50
     mined: int = 160
     statebench: int = 8
     unrelated: int = 120
     remarks: int = 40
-    same_state: int = 150
-    old_new: int = 60
-    neighbours: int = 180
+    same_state: int = 130
+    old_new: int = 40
+    clear_same_state: int = 190
+    clear_old_new: int = 200
+    neighbours: int = 160
+    clear_neighbours: int = 80
     said: int = 60
     recombined: int = 240
     crossed: int = 80
@@ -120,6 +92,7 @@ class Draw:
             for f in self._families
         }
         self._paired = [f for f in self._families if f.pairs]
+        self._clear = [f for f in self._families if f.clear]
         self._outspoken = [f for f in self._families if sum(map(bool, f.says.values())) >= 2]
         self._relations = [facts for facts in relations if len(facts) > 1]
         self._remarks = [lines for lines in remarks if lines]
@@ -149,9 +122,13 @@ class Draw:
         drawn += [self._remark() for _ in range(mixture.remarks)]
         drawn += [self._unrelated() for _ in range(mixture.unrelated)]
         drawn += [self._noted_pair() for _ in range(mixture.noted_pairs)]
-        drawn += [self._same_state() for _ in range(mixture.same_state)]
-        drawn += [self._old_new() for _ in range(mixture.old_new)]
-        drawn += [self._neighbours() for _ in range(mixture.neighbours)]
+        for behaviours, count, clear in (
+            (self._same_state, mixture.same_state, mixture.clear_same_state),
+            (self._old_new, mixture.old_new, mixture.clear_old_new),
+            (self._neighbours, mixture.neighbours, mixture.clear_neighbours),
+        ):
+            families = [self._family() for _ in range(count)] + rng.choices(self._clear, k=clear)
+            drawn += [behaviours(family) for family in families]
         drawn += [self._recombined() for _ in range(mixture.recombined)]
         drawn += [self._crossed() for _ in range(mixture.crossed)]
         drawn += [self._said() for _ in range(mixture.said)]
@@ -229,13 +206,12 @@ class Draw:
     def _family(self) -> Family:
         return self._rng.choices(self._families, cum_weights=self._weights)[0]
 
-    def _states(self) -> tuple[str, Family, list[str], list[str]]:
-        """Returns a question, its family, and the behaviours of two of its states."""
+    def _states(self, family: Family) -> tuple[str, list[str], list[str]]:
+        """Returns a question about a family, and the behaviours of two of its states."""
         rng = self._rng
-        family = self._family()
         question = rng.choice(family.questions) if rng.random() < 0.9 else ""
         one, other = rng.sample([v for v in family.states.values() if v], 2)
-        return question, family, one, other
+        return question, one, other
 
     def _said(self) -> tuple[str, str, str, float]:
         """A state said outright, against another or the same one, said or shown by behaviour."""
@@ -250,23 +226,23 @@ class Draw:
         lines = rng.choice([family.says[state], family.states[state] or family.says[state]])
         return question, stated, rng.choice(lines), float(state == other)
 
-    def _same_state(self) -> tuple[str, str, str, float]:
-        question, _, one, _ = self._states()
+    def _same_state(self, family: Family) -> tuple[str, str, str, float]:
+        question, one, _ = self._states(family)
         return question, self._rng.choice(one), self._rng.choice(one), 0.0
 
-    def _old_new(self) -> tuple[str, str, str, float]:
+    def _old_new(self, family: Family) -> tuple[str, str, str, float]:
         """Behaviours of two states.
 
         Without as many of `_neighbours` they teach the scorer to see conflicts in any chat.
         """
-        question, family, one, other = self._states()
+        question, one, other = self._states(family)
         asked = question or family.questions[0]  # without a question they are only two lines
         return asked, self._rng.choice(one), self._rng.choice(other), 1.0
 
-    def _neighbours(self) -> tuple[str, str, str, float]:
+    def _neighbours(self, family: Family) -> tuple[str, str, str, float]:
         """A behaviour, and a line near its topic, or of somebody else, or about another thing."""
         rng = self._rng
-        question, family, one, _ = self._states()
+        question, one, _ = self._states(family)
         near = rng.choice([family.neutral, family.not_theirs, self._sentences, self._sentences])
         return question, rng.choice(one), rng.choice(near or self._sentences), 0.0
 

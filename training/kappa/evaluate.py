@@ -1,4 +1,4 @@
-"""Measures the shipped oracle: its gate, explicit pairs, notebooks, messages of two facts.
+"""Measures the shipped oracle: its gate, explicit pairs, behaviours, notebooks, two facts at once.
 
 python -m training.kappa.evaluate [--part test] [--record]
 
@@ -14,7 +14,15 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from training.kappa.data import Family, Pair, held_out, load_contrasts, load_families, seen
+from training.kappa.data import (
+    Family,
+    Pair,
+    behavioural_pairs,
+    held_out,
+    load_contrasts,
+    load_families,
+    seen,
+)
 from training.kappa.notebooks import Notebook, load_notebooks
 
 from gcmem import Candidate, CandidateSet, Chunk
@@ -34,19 +42,26 @@ from gcmem.qualify import (
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+def labelled(pair: Pair) -> LabelledPair:
+    """Returns a pair as `gcmem qualify` reads it."""
+    return LabelledPair(
+        older=pair.older,
+        newer=pair.newer,
+        conflict=pair.conflict,
+        question=pair.question,
+        category=pair.category,
+    )
+
+
 def pairs_of(families: list[Family]) -> list[LabelledPair]:
     """Returns the explicit and look-alike pairs of families."""
-    return [
-        LabelledPair(
-            older=p.older,
-            newer=p.newer,
-            conflict=p.conflict,
-            question=p.question,
-            category=p.category,
-        )
-        for family in families
-        for p in family.pairs
-    ]
+    return [labelled(p) for family in families for p in family.pairs]
+
+
+def shown_by(families: list[Family], kind: str) -> list[LabelledPair]:
+    """Returns pairs of behaviours: two states, one state, or a line close by."""
+    drawn = behavioural_pairs(families, per_family=4, seed=3)
+    return [labelled(p) for p in drawn if p.category.startswith(kind)]
 
 
 def families_of(families: list[Family], part: str) -> list[Family]:
@@ -139,6 +154,13 @@ def main() -> None:
         print(
             f"{name} families: n {found.judged}, precision {found.precision}, recall {found.recall}"
         )
+        for kind in ("clear", "behavioural"):
+            if behaviours := shown_by(chosen, kind):
+                found = qualify_pairs(default_oracle(), behaviours)
+                print(
+                    f"{name} families, {kind}: n {found.judged}, precision {found.precision}, "
+                    f"recall {found.recall}, F1 {found.f1}"
+                )
     rng = random.Random(0)
     asked_of = [(n, rng.choice(sorted(n.questions))) for n in load_notebooks(part)]
     for name, options in (("", False), (", options given", True)):

@@ -13,8 +13,8 @@ import torch
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 from tokenizers.models import BPE
 from torch import nn
-from training.kappa.draw import MAX_OPTIONS, AnswerRow, PairRow, StanceRow
 from training.kappa.rows import Row
+from training.kappa.tasks import MAX_OPTIONS, AnswerRow, PairRow, StanceRow
 from transformers import Qwen2Config, Qwen2Model
 from transformers.initialization import no_init_weights
 

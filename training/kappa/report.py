@@ -18,18 +18,11 @@ from training.kappa.data import (
     seen,
     unrelated_updates,
 )
-from training.kappa.draw import (
-    MAX_OPTIONS,
-    OTHER_SLOT,
-    SAME_SLOT,
-    AnswerRow,
-    PairRow,
-    StanceRow,
-    kind_of,
-)
+from training.kappa.draw import OTHER_SLOT, SAME_SLOT, kind_of
 from training.kappa.metrics import auc, summarise
 from training.kappa.notebooks import Notebook, load_notebooks, notebook_pairs
 from training.kappa.rows import Row
+from training.kappa.tasks import MAX_OPTIONS, AnswerRow, PairRow, StanceRow
 
 Judge = Callable[[Sequence[Row]], np.ndarray]
 """Returns a row of logits for each: a pair's or answer's first; a stance's options, then none."""

@@ -26,8 +26,9 @@ from training.kappa.data import (
     load_statebench,
     seen,
 )
-from training.kappa.draw import UNKNOWN, AnswerRow, Draw, Mixture, PairRow, StanceRow
+from training.kappa.draw import Draw, Mixture
 from training.kappa.notebooks import load_notebooks
+from training.kappa.tasks import UNKNOWN, AnswerRow, PairRow, StanceRow
 
 Row = PairRow | StanceRow | AnswerRow
 KINDS: dict[str, Any] = {"pair": PairRow, "stance": StanceRow, "answer": AnswerRow}

@@ -22,10 +22,10 @@ import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
 from torch.nn.functional import cross_entropy
-from training.kappa.draw import MAX_OPTIONS, AnswerRow, PairRow, StanceRow
 from training.kappa.language_model import ANSWER, OPTIONS, PAIR, LanguageModel, judge, shuffled
 from training.kappa.report import measure
 from training.kappa.rows import Row, labelled, load_rows
+from training.kappa.tasks import MAX_OPTIONS, AnswerRow, PairRow, StanceRow
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SHARES = {PairRow: 150, StanceRow: 90, AnswerRow: 16}

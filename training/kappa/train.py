@@ -28,11 +28,11 @@ from torch.nn.functional import binary_cross_entropy_with_logits as bce
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 from training.kappa.batches import Batch, Stream, Texts, length_of
-from training.kappa.draw import MAX_OPTIONS, AnswerRow, PairRow, StanceRow
 from training.kappa.model import Scorer, load_backbone, thinned
 from training.kappa.report import brief, measure
 from training.kappa.rows import Row, load_rows
 from training.kappa.shipped import load_shipped
+from training.kappa.tasks import MAX_OPTIONS, AnswerRow, PairRow, StanceRow
 
 from gcmem.conflict.cross_encoder import TOKENIZER
 
