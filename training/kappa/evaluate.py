@@ -2,7 +2,8 @@
 
 python -m training.kappa.evaluate [--part test] [--record]
 
-With --record, the shipped test pairs are judged too, and the verdict is written beside the model.
+With --record, the shipped test pairs are judged too, as `gcmem qualify` does, and the verdict is
+written beside the model.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from training.kappa.data import (
 from training.kappa.notebooks import Notebook, load_notebooks
 
 from gcmem import Candidate, CandidateSet, Chunk
+from gcmem.cli.output import print_json
 from gcmem.conflict import GoldOracle
 from gcmem.conflict.pairwise import CLOSENESS, closeness
 from gcmem.defaults import default_encoder, default_oracle
@@ -178,6 +180,7 @@ def main() -> None:
     )
     if args.record:
         whole = qualify_pairs(default_oracle(), load_pairs(SHIPPED_PAIRS))
+        print_json(whole)
         verdicts = {whole.oracle: whole.verdict, GoldOracle.id: "optimal"}
         SHIPPED_RECORD.write_text(json.dumps(verdicts, indent=2) + "\n")
 

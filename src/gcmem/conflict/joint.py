@@ -13,7 +13,7 @@ from gcmem.conflict.timeline import Matrix, posterior
 from gcmem.protocols import ConflictOracle, StanceClassifier, VerdictCache
 from gcmem.types import CandidateSet, Chunk, Conflict
 
-THRESHOLD = 0.65
+THRESHOLD = 0.6
 ON_TOPIC = 0.05
 """A chunk that is less on the topic than this is not held against any other."""
 

@@ -138,7 +138,7 @@ class LocalClassifier:
         closes = [place for place, token in enumerate(row) if token == END][1 : count + 1]
         logits = np.array([every[place] for place in closes], dtype=np.float64)
         total = np.logaddexp.reduce(logits)
-        on_topic = _probability(float(total - none) + self._settings["stance_bias"])
+        on_topic = _probability(float(total - none))
         return (*(on_topic * np.exp(logits - total)).tolist(), 1 - on_topic)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
 
-SWITCH = 0.25
+SWITCH = 0.2
 """How likely the state is to have changed from one chunk on the topic to the next."""
 DOUBT = 0.05
 """How much of every stance is taken to be noise."""
