@@ -86,6 +86,19 @@ def test_a_model_finds_conflicts_ahead_of_time_that_its_own_searches_follow(
         assert not verdicts.linked_up_to(memory.oracle.id)
 
 
+def test_what_a_model_left_unjudged_of_any_chunk_is_told_at_the_end(
+    store: Path, faulty: Faulty, tmp_path: Path
+) -> None:
+    nothing = (200, chat_reply(json.dumps({"conflicts": []})))
+    with Memory(store) as memory:
+        memory.add("The key is in the drawer.", at=day(3))
+    garbled = (200, chat_reply("no JSON at all"))
+    faulty.script = [garbled, garbled, garbled, nothing]
+    named = ("--oracle", "llm:m", "--base-url", url(faulty))
+    _, warned = gcmem("link", *named, store=store, home=tmp_path)
+    assert "1 replies or entries could not be read" in warned
+
+
 def test_a_server_judges_with_the_named_model_and_says_what_it_may_do(
     store: Path, faulty: Faulty, tmp_path: Path
 ) -> None:

@@ -17,7 +17,8 @@ from gcmem.cli.options import (
     locate,
     open_existing,
 )  # fmt: skip
-from gcmem.cli.output import console, print_json, progress_bar
+from gcmem.cli.oracles import shortfall
+from gcmem.cli.output import console, print_json, progress_bar, warn
 
 
 def link(
@@ -35,7 +36,7 @@ def link(
 
     Searches then follow the conflicts that were found to the newest state, however much lies
     between. They are right without it. Stopped at any moment, the next run goes on. A search
-    follows what its own oracle has found; a language model is asked once a chunk.
+    follows what its own oracle has found. `llm:` is asked once a chunk, `llm-pairwise:` once a pair.
     """
     # Nothing is removed here, so whether the oracle may is of no concern.
     judging = Judging(oracle=oracle, base_url=base_url, unqualified=True)
@@ -44,6 +45,9 @@ def link(
         progress_bar("judging") as advance,
     ):
         done = memory.link(limit=limit, progress=advance)
+        missed = shortfall(memory.oracle)
+    if missed:
+        warn(missed)
     if as_json:
         print_json({"judged": done})
     else:

@@ -53,10 +53,10 @@ def reader_named(name: str, *, base_url: str | None) -> Reader:
 
 
 def shortfall(oracle: ConflictOracle) -> str | None:
-    """Says what a language model has left unjudged in its last judgement, if anything."""
+    """Says what a language model has left unjudged in this command, if anything."""
     if not isinstance(oracle, LLMOracle):
         return None
-    usage = oracle.last_usage
+    usage = oracle.total_usage
     if not usage.malformed and not usage.unjudged:
         return None
     return (

@@ -68,7 +68,7 @@ LIST_SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMUsage:
-    """What one judgement took: calls and tokens, and what could not be used.
+    """What one judgement took, or several: calls and tokens, and what could not be used.
 
     `malformed` counts replies, and entries of a list, that can't be read as a verdict; `unjudged`
     counts the pairs that nobody was asked about, because of `max_pairs` or the budget.
@@ -79,12 +79,20 @@ class LLMUsage:
     malformed: int = 0
     unjudged: int = 0
 
+    def __add__(self, other: LLMUsage) -> LLMUsage:
+        return LLMUsage(
+            calls=self.calls + other.calls,
+            tokens=self.tokens + other.tokens,
+            malformed=self.malformed + other.malformed,
+            unjudged=self.unjudged + other.unjudged,
+        )
+
 
 class LLMOracle:
     """Asks any chat model, once for the whole set ("listwise") or once a pair ("pairwise").
 
     A reply that can't be read counts as no conflict, never as a guess; `last_usage` tells how many
-    there were. `max_tokens_total` is a budget for the oracle's whole life: once it is spent no
+    there were, and `total_usage` how many in the oracle's whole life. `max_tokens_total` is a budget for the oracle's whole life: once it is spent no
     further call is made, though calls already under way are finished.
     """
 
@@ -116,7 +124,7 @@ class LLMOracle:
         self._tokens_total = 0
         self._lock = threading.Lock()
         self.id = f"llm:{model.id}:{style}@2"
-        self.last_usage = LLMUsage()
+        self.last_usage = self.total_usage = LLMUsage()
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts of which the model is at least half sure."""
@@ -128,6 +136,8 @@ class LLMOracle:
         finally:
             # One assignment of a frozen value: a reader in another thread never sees half of it.
             self.last_usage = tally.usage
+            with self._lock:
+                self.total_usage += tally.usage
 
     def _pairwise(self, candidates: CandidateSet, tally: _Tally) -> tuple[Conflict, ...]:
         # Newest witnesses first: where not all pairs can be asked, those decide the most.
@@ -220,14 +230,9 @@ class _Tally:
     def add(
         self, *, calls: int = 0, tokens: int = 0, malformed: int = 0, unjudged: int = 0
     ) -> None:
+        more = LLMUsage(calls=calls, tokens=tokens, malformed=malformed, unjudged=unjudged)
         with self._lock:
-            so_far = self.usage
-            self.usage = LLMUsage(
-                calls=so_far.calls + calls,
-                tokens=so_far.tokens + tokens,
-                malformed=so_far.malformed + malformed,
-                unjudged=so_far.unjudged + unjudged,
-            )
+            self.usage += more
 
 
 def _message(candidates: CandidateSet, tags: list[str], task: str) -> str:
