@@ -36,7 +36,8 @@ def link(
 
     Searches then follow the conflicts that were found to the newest state, however much lies
     between. They are right without it. Stopped at any moment, the next run goes on. A search
-    follows what its own oracle has found. `llm:` is asked once a chunk, `llm-pairwise:` once a pair.
+    follows what its own oracle has found. `llm:` is asked once a chunk, `llm-pairwise:` once a
+    pair.
     """
     # Nothing is removed here, so whether the oracle may is of no concern.
     judging = Judging(oracle=oracle, base_url=base_url, unqualified=True)

@@ -92,8 +92,9 @@ class LLMOracle:
     """Asks any chat model, once for the whole set ("listwise") or once a pair ("pairwise").
 
     A reply that can't be read counts as no conflict, never as a guess; `last_usage` tells how many
-    there were, and `total_usage` how many in the oracle's whole life. `max_tokens_total` is a budget for the oracle's whole life: once it is spent no
-    further call is made, though calls already under way are finished.
+    there were, and `total_usage` how many since the oracle was made. `max_tokens_total` is a
+    budget for all that time: once it is spent no further call is made, though calls already under
+    way are finished.
     """
 
     def __init__(
