@@ -44,7 +44,7 @@ from gcmem.qualify import (
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def labelled(pair: Pair) -> LabelledPair:
+def as_labelled(pair: Pair) -> LabelledPair:
     """Returns a pair as `gcmem qualify` reads it."""
     return LabelledPair(
         older=pair.older,
@@ -57,13 +57,13 @@ def labelled(pair: Pair) -> LabelledPair:
 
 def pairs_of(families: list[Family]) -> list[LabelledPair]:
     """Returns the explicit and look-alike pairs of families."""
-    return [labelled(p) for family in families for p in family.pairs]
+    return [as_labelled(p) for family in families for p in family.pairs]
 
 
 def shown_by(families: list[Family], kind: str) -> list[LabelledPair]:
     """Returns pairs of behaviours: two states, one state, or a line close by."""
     drawn = behavioural_pairs(families, per_family=4, seed=3)
-    return [labelled(p) for p in drawn if p.category.startswith(kind)]
+    return [as_labelled(p) for p in drawn if p.category.startswith(kind)]
 
 
 def families_of(families: list[Family], part: str) -> list[Family]:
