@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import importlib
 import json
+import lzma
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from gcmem.bench.instances import BenchTurn, Instance
 from gcmem.errors import DatasetNotFoundError, InvalidInputError
@@ -75,8 +76,14 @@ def naming(file: Path, place: str) -> Iterator[None]:
 
 
 def read_rows(file: Path) -> Iterator[Row]:
-    """Yields the rows of a .json, .jsonl, .csv or .parquet file; without an ending, of JSON."""
-    readers = {".json": _json, ".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}
+    """Yields the rows of a .json, .jsonl, .jsonl.xz, .csv or .parquet file; by default of JSON."""
+    readers = {
+        ".json": _json,
+        ".jsonl": _jsonl,
+        ".xz": _jsonl,
+        ".csv": _csv,
+        ".parquet": _parquet,
+    }
     reader = readers.get(file.suffix.lower() or ".json")
     if reader is None:
         raise InvalidInputError(f"{file}: a data file ends in one of {', '.join(readers)}")
@@ -85,7 +92,7 @@ def read_rows(file: Path) -> Iterator[Row]:
             if not isinstance(row.values, Mapping):
                 raise InvalidInputError(f"{file}, {row.place}: a row is an object with fields")
             yield row
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, lzma.LZMAError) as error:
         raise InvalidInputError(f"can't read {file}: {error}") from None
 
 
@@ -100,12 +107,20 @@ def _json(file: Path) -> Iterator[Row]:
 
 
 def _jsonl(file: Path) -> Iterator[Row]:
-    with file.open(encoding="utf-8") as stream:
+    with _open_text(file) as stream:
         for number, line in enumerate(stream, 1):
             if line.strip():
                 with naming(file, f"line {number}"):
                     values = json.loads(line)
                 yield Row(file, f"line {number}", values)
+
+
+def _open_text(file: Path) -> TextIO:
+    return (
+        lzma.open(file, "rt", encoding="utf-8")
+        if file.suffix == ".xz"
+        else file.open("r", encoding="utf-8")
+    )
 
 
 def _csv(file: Path) -> Iterator[Row]:
