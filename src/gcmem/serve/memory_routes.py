@@ -176,5 +176,6 @@ def _timeline_json(page: Page) -> dict[str, Any]:
     for chunk in page.chunks:
         witness = page.witnesses.get(chunk.id)
         by = witness and {"witness": witness.id, "score": witness.score, "oracle": witness.oracle}
-        memories.append({**chunk_json(chunk), "shadowed_by": by})
+        judged = page.is_judged(chunk)
+        memories.append({**chunk_json(chunk), "shadowed_by": by, "judged": judged})
     return {"memories": memories, "next": page.next}

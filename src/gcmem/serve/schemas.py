@@ -219,9 +219,13 @@ class ShadowedBy(BaseModel):
 
 
 class TimelineChunk(ChunkOut):
-    """One memory on the timeline."""
+    """One memory on the timeline; it is known to be current if judged and not shadowed."""
 
     shadowed_by: ShadowedBy | None
+    judged: bool = Field(
+        description="Whether it was compared with other memories. If false, nobody knows whether "
+        "it is still true: run `gcmem link`, or search for it."
+    )
 
 
 class Forgotten(BaseModel):

@@ -30,7 +30,12 @@ class Page:
 
     chunks: tuple[Chunk, ...]
     witnesses: dict[str, Witness]
+    linked_up_to: int
     next: str | None
+
+    def is_judged(self, chunk: Chunk) -> bool:
+        """Tells whether a chunk was compared with others, by `link` or by a search."""
+        return chunk.id in self.witnesses or (chunk.seq or 0) <= self.linked_up_to
 
 
 def page_of(
@@ -44,6 +49,7 @@ def page_of(
     return Page(
         chunks=shown,
         witnesses=known_witnesses(memory, shown, where=where),
+        linked_up_to=_linked_up_to(memory),
         next=_cursor(shown[-1]) if len(chunks) > limit else None,
     )
 
@@ -73,6 +79,11 @@ def known_witnesses(
         older: Witness(id=newer, score=scores.get((older, newer)), oracle=oracle)
         for older, newer in pairs
     }
+
+
+def _linked_up_to(memory: Memory) -> int:
+    verdicts = memory.store.verdicts
+    return 0 if verdicts is None else verdicts.linked_up_to(memory.oracle.id)
 
 
 def _read(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,13 +35,16 @@ def find_chromium() -> str | None:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One browser for these tests; .ci/run installs it where it can.
+    """One browser for these tests; with GCMEM_REQUIRE_BROWSER, as in .ci/run, it must be there.
 
     It is closed before other packages run: an event loop of its own goes on as long as it does.
     """
     found = find_chromium()
     if found is None:
-        pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)")
+        why = "no Chromium on this machine (Debian: apt-get install chromium)"
+        if os.environ.get("GCMEM_REQUIRE_BROWSER"):
+            pytest.fail(why)
+        pytest.skip(why)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
         yield browser

@@ -27,7 +27,7 @@ def pose(page: Page, address: str) -> None:
     expect(page.locator("article.path .answer")).to_have_count(3)
     page.locator("#timeline").evaluate("host => (host.scrollTop = 900)")
     page.locator("#timeline .row", has_text=SHADOW).locator(".jump").click()
-    page.locator("#timeline").evaluate("host => (host.scrollTop += 125)")
+    page.locator("#timeline").evaluate("host => (host.scrollTop += 160)")
     page.mouse.move(0, 0)
     page.wait_for_timeout(300)
 

@@ -41,15 +41,17 @@ def path(page: Page, name: str) -> Locator:
     return page.locator(f"article[data-path={name}]")
 
 
-def test_live_memories_and_shadows_are_told_apart_without_colour(page: Page, site: str) -> None:
+def test_current_and_outdated_memories_are_told_apart_without_colour(page: Page, site: str) -> None:
     page.goto(f"{site}/#user_id=ana")
-    live, shadow = rows(page, "city=Lyon"), rows(page, "city=Porto").first
-    expect(page.locator("#timeline-count")).to_have_text("18 memories, 8 shadows")
-    expect(shadow).to_have_attribute("aria-label", re.compile("^Shadow.*by: city=Lyon"))
-    expect(live).to_have_attribute("aria-label", re.compile("^Live"))
+    current, shadow = rows(page, "city=Lyon"), rows(page, "city=Porto").first
+    expect(page.locator("#timeline-count")).to_have_text(
+        "18 memories, 8 outdated, 9 not judged yet"
+    )
+    expect(shadow).to_have_attribute("aria-label", re.compile("^Outdated.*by: city=Lyon"))
+    expect(current).to_have_attribute("aria-label", re.compile("^Current"))
     expect(shadow.locator(".text")).to_have_css("text-decoration-line", "line-through")
-    expect(live.locator(".text")).to_have_css("text-decoration-line", "none")
-    expect(shadow).to_contain_text("shadowed by 2026-04-01")
+    expect(current.locator(".text")).to_have_css("text-decoration-line", "none")
+    expect(shadow).to_contain_text("replaced 2026-04-01")
 
 
 def test_the_keyboard_goes_from_a_shadow_to_its_witness_and_back(page: Page, site: str) -> None:
@@ -66,11 +68,11 @@ def test_the_keyboard_goes_from_a_shadow_to_its_witness_and_back(page: Page, sit
         "aria-activedescendant", active.get_attribute("id") or ""
     )
     expect(page.locator("#timeline .link")).to_have_count(1)
-    expect(page.locator("#inspector")).to_contain_text("Contradicts 2026-03-12")
+    expect(page.locator("#inspector")).to_contain_text("Replaces 2026-03-12")
     page.keyboard.press("Enter")
     expect(active).to_have_attribute("data-id", oldest or "")
     expect(page.locator("#timeline .link")).to_have_count(1)
-    expect(page.locator("#inspector")).to_contain_text("Contradicted by 2026-04-01")
+    expect(page.locator("#inspector")).to_contain_text("Replaced 2026-04-01")
     expect(page.locator("#inspector")).to_contain_text("rule@1")
     page.keyboard.press("ArrowUp")
     expect(active).to_contain_text("note 0")
@@ -93,12 +95,12 @@ def test_three_paths_answer_side_by_side(page: Page, site: str) -> None:
     ask(page, "city", "Porto, Lyon")
     for name, said in (("standard", "Porto"), ("timestamp", "Porto"), ("gcmem", "Lyon")):
         expect(path(page, name).locator(".answer")).to_have_text(said)
-    expect(path(page, "standard").locator(".reads")).to_contain_text("8 of them stale")
+    expect(path(page, "standard").locator(".reads")).to_contain_text("8 outdated")
     expect(path(page, "standard").locator(".hit.shadow").first).to_contain_text("city=Porto")
     removed = path(page, "gcmem").locator(".removed")
-    expect(removed).to_contain_text("leaves out 8 shadows")
-    expect(removed.locator(".proof").first).to_contain_text("← 2026-04-01 city=Lyon")
-    expect(removed.locator(".proof").first).to_contain_text("score 1.00 · rule@1")
+    expect(removed).to_contain_text("Left out: 8 outdated memories")
+    expect(removed.locator(".hit").first).to_contain_text("conflict 1.00")
+    expect(removed.locator(".witness-link").first).to_have_text("→ city=Lyon")
     removed.locator(".witness-link").first.click()
     expect(page.locator("#timeline .row.active")).to_contain_text("city=Lyon")
 
@@ -107,15 +109,15 @@ def test_timings_are_one_bar_with_a_part_for_each_stage(page: Page, site: str) -
     page.goto(f"{site}/#user_id=ana&q=city")
     stack = page.locator("#timings .stack")
     expect(stack.locator(".part")).to_have_count(5)
-    expect(stack).to_have_attribute("aria-label", re.compile("encode .*ms, retrieve .*read"))
+    expect(stack).to_have_attribute("aria-label", re.compile("encode .*ms, search .*answer"))
     width = stack.evaluate("bar => [...bar.children].reduce((w, p) => w + p.offsetWidth, 0)")
     assert width > 300
 
 
-def test_the_oracle_is_named_with_its_class(page: Page, site: str) -> None:
+def test_the_conflict_model_is_named_with_how_well_it_did(page: Page, site: str) -> None:
     page.goto(site)
     expect(page.locator("#oracle")).to_contain_text("rule@1")
-    expect(page.locator("#oracle .class")).to_contain_text("unqualified")
+    expect(page.locator("#oracle .class")).to_contain_text("never measured")
 
 
 def test_the_slider_moves_the_timeline_and_the_answers(page: Page, site: str) -> None:
@@ -125,7 +127,7 @@ def test_the_slider_moves_the_timeline_and_the_answers(page: Page, site: str) ->
     expect(page.locator("#asof-label")).to_have_text(re.compile("^2026-02-17"))
     expect(path(page, "gcmem").locator(".answer")).to_have_text("Porto")
     expect(rows(page, "city=Lyon")).to_have_count(0)
-    expect(page.locator("#timeline-count")).to_have_text(re.compile("^10 memories; no shadows"))
+    expect(page.locator("#timeline-count")).to_have_text(re.compile("^10 memories"))
     assert "as_of=2026-02-17" in page.url
     page.reload()
     expect(page.locator("#asof-label")).to_have_text(re.compile("^2026-02-17"))
@@ -144,14 +146,16 @@ def test_a_question_shows_its_shadows_in_the_timeline_at_once(page: Page, tmp_pa
         memory.add("pet=dog", user_id="ana", at=day(2))
         with serving(memory) as site:
             page.goto(site)
-            expect(page.locator("#timeline-count")).to_contain_text("no shadows known yet")
+            expect(page.locator("#timeline-count")).to_have_text("2 memories, 2 not judged yet")
             ask(page, "pet")
-            expect(page.locator("#timeline-count")).to_have_text("2 memories, 1 shadow")
+            expect(page.locator("#timeline-count")).to_have_text("2 memories, 1 outdated")
             shadow = page.locator("#timeline .row.shadow")
             expect(shadow).to_contain_text("pet=cat")
-            expect(shadow).to_contain_text("shadowed by 2026-01-03 1.00")
+            expect(shadow).to_contain_text("replaced 2026-01-03")
             shadow.click()
-            expect(page.locator("#inspector")).to_contain_text("score 1.00 · rule@1")
+            expect(page.locator("#inspector")).to_contain_text(
+                "conflict score 1.00, found by rule@1"
+            )
 
 
 def test_a_key_is_asked_for_and_binds_the_scope(page: Page, tmp_path: Path) -> None:
@@ -195,7 +199,7 @@ def test_hostile_texts_are_only_texts(page: Page, tmp_path: Path) -> None:
             memory.add(f"h{number}=<b>calm {number}</b>", user_id="<b>ana</b>", at=day(50 + number))
         with serving(memory) as site:
             page.goto(site)
-            page.get_by_label("k", exact=True).fill("50")
+            page.get_by_label("Results").fill("50")
             ask(page, HOSTILE[1], "<s>yes</s>, <s>no</s>")
             page.locator("details").evaluate_all("all => all.forEach((d) => (d.open = true))")
             expect(path(page, "gcmem").locator(".removed .hit")).to_have_count(len(HOSTILE))

@@ -86,7 +86,7 @@ export const ask = ({ question, options, k, mode, scope, asOf, signal }) =>
       question,
       k,
       mode,
-      paths: ["standard", "timestamp", "gcmem"],
+      paths: ["gcmem", "standard", "timestamp"],
       ...set({ ...scope, as_of: asOf }),
       ...(options.length ? { options } : {}),
     },

@@ -8,8 +8,7 @@ import { noCandidates, noMemories, noQuestion } from "./hints.js";
 import { inspect } from "./inspector.js";
 import { KeyDialog } from "./keydialog.js";
 import { showOracle } from "./oracle.js";
-import { Pairs } from "./pairs.js";
-import { shadowsOf, showPaths, showWaiting } from "./paths.js";
+import { shadowsOf, showPaths, showWaiting, spokenAnswers } from "./paths.js";
 import { startTheme } from "./theme.js";
 import { Timeline } from "./timeline.js";
 import { showTimings } from "./timings.js";
@@ -50,9 +49,11 @@ const timeline = new Timeline(byId("timeline"), {
 
 function showCount({ pairs, ended }) {
   const number = count(pairs.items.length, "memory", "memories") + (ended ? "" : " so far");
-  const shadows = pairs.shadowCount ? `, ${count(pairs.shadowCount, "shadow")}` : "";
-  const hint = pairs.items.length && !shadows ? "; no shadows known yet: ask, or run gcmem link" : "";
-  byId("timeline-count").textContent = pairs.items.length ? `${number}${shadows}${hint}` : "";
+  const states = [[pairs.shadowCount, "outdated"], [pairs.unjudgedCount, "not judged yet"]]
+    .filter(([many]) => many)
+    .map(([many, state]) => `${many.toLocaleString("en")} ${state}`);
+  byId("timeline-count").textContent = pairs.items.length ? [number, ...states].join(", ") : "";
+  byId("timeline-hint").hidden = !pairs.unjudgedCount;
 }
 
 /** Shows a chunk in the timeline, or alone where it is too far down. */
@@ -62,7 +63,8 @@ async function go(id) {
       if (matchMedia("(max-width: 900px)").matches) byId("timeline").scrollIntoView({ block: "start" });
       return;
     }
-    inspect(byId("inspector"), { ...(await memory(id, state.scope)), shadow: null }, { pairs: new Pairs(), go });
+    const { pairs } = timeline;
+    inspect(byId("inspector"), pairs.alone(await memory(id, state.scope)), { pairs, go });
   } catch (error) {
     fail(error);
   }
@@ -99,8 +101,7 @@ async function answer() {
     if (reply.candidates.length) showPaths(byId("paths"), reply, { go });
     else byId("paths").replaceChildren(noCandidates());
     showTimings(byId("timings"), reply.timings_ms);
-    const said = reply.answers.map(({ path, choice, text }) => `${path}: ${choice ?? text}`);
-    byId("ask-status").textContent = `Answered. ${said.join(". ")}`;
+    byId("ask-status").textContent = `Answered. ${spokenAnswers(reply)}`;
     return reply;
   } catch (error) {
     if (signal.aborted) return;
@@ -112,7 +113,15 @@ async function answer() {
   }
 }
 
-/** The timeline first: a question may find shadows that it then has to show. */
+/** A question judges all of its candidates, so the timeline can show what it found out. */
+function mark(reply) {
+  timeline.mark({
+    judged: reply.candidates.map(({ memory: { id } }) => id),
+    shadows: shadowsOf(reply),
+  });
+}
+
+/** The timeline first: a question may find outdated memories that it then has to show. */
 async function refresh() {
   clearError();
   remember();
@@ -120,7 +129,7 @@ async function refresh() {
     answer(),
     timeline.open({ scope: state.scope, asOf: asOf.value }),
   ]);
-  if (reply) timeline.mark(shadowsOf(reply));
+  if (reply) mark(reply);
 }
 
 async function openScope() {
@@ -184,7 +193,7 @@ byId("ask-form").addEventListener("submit", async (event) => {
   readQuestion();
   remember();
   const reply = await answer();
-  if (reply) timeline.mark(shadowsOf(reply));
+  if (reply) mark(reply);
 });
 
 startTheme();

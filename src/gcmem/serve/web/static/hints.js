@@ -17,7 +17,7 @@ export function noMemories({ scope, asOf }) {
       ? el("p", {}, "Check the spelling of the fields above; an empty field matches everything. Or add the first memory:")
       : el("p", {}, "Add the first memory:"),
     el("pre", {}, el("code", {}, `curl ${new URL("v1/memories", document.baseURI).href.split("#")[0]} \\\n  -H 'Content-Type: application/json' \\\n  -d '${body}'`)),
-    el("p", {}, "Then add one that contradicts it, “I moved to Lyon.”, and ask where that user lives."));
+    el("p", {}, "Then add one that replaces it, “I moved to Lyon.”, and ask where that user lives."));
 }
 
 export function noQuestion() {
@@ -26,8 +26,8 @@ export function noQuestion() {
     el("h3", {}, "Ask something whose answer has changed"),
     el("ol", {},
       step("Say whose memory it is in the fields above, or leave them empty for all of it."),
-      step("Type a question. With options, such as ", el("q", {}, "Porto, Lyon"), ", each path has to choose one."),
-      step("Compare. Standard and timestamp read every candidate; gcmem leaves out what a newer one contradicts, and names it.")),
+      step("Type a question. With options, such as ", el("q", {}, "Porto, Lyon"), ", each column has to choose one."),
+      step("Compare. gcmem leaves out what a newer memory replaced, and shows it. The other two columns read everything.")),
     el("p", {}, "The slider asks the same about another day: nothing was deleted."));
 }
 

@@ -17,21 +17,24 @@ function link(label, item, go) {
 
 function proof(shadow) {
   const known = score(shadow.score);
-  return [known && `score ${known}`, shadow.oracle].filter(Boolean).join(" · ");
+  return [known && `conflict score ${known}`, `found by ${shadow.oracle}`].filter(Boolean).join(", ");
 }
 
 function relations(item, pairs, go) {
   if (item.shadow) {
     const known = pairs.get(item.shadow.witness) ?? { id: item.shadow.witness, text: "not in this view" };
     return [
-      link("Contradicted by", known, go),
+      link("Replaced", known, go),
       el("p", { class: "proof" }, proof(item.shadow)),
     ];
+  }
+  if (pairs.kindOf(item) === "unjudged") {
+    return [el("p", { class: "proof" }, "Not judged yet: nobody knows whether this is still true. Ask about it, or run gcmem link.")];
   }
   const shadows = pairs.shadowsOf(item.id);
   const more = shadows.length - MOST_SHADOWS;
   return [
-    ...shadows.slice(0, MOST_SHADOWS).map((id) => link("Contradicts", pairs.get(id), go)),
+    ...shadows.slice(0, MOST_SHADOWS).map((id) => link("Replaces", pairs.get(id), go)),
     more > 0 ? el("p", { class: "proof" }, `and ${more} more`) : null,
   ];
 }

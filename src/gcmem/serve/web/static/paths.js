@@ -3,13 +3,16 @@
 import { el, glyph } from "./dom.js";
 import { count, day, excerpt, score } from "./format.js";
 
+// gcmem stands first: it is what a person asks for, the others are there to compare.
 const PATHS = {
-  standard: ["Standard", "everything, most similar first"],
-  timestamp: ["Timestamp", "everything, newest first"],
   gcmem: ["gcmem", "only what is still true"],
+  standard: ["Plain search", "all matches, most similar first"],
+  timestamp: ["Newest first", "all matches, by date"],
 };
 
 const SHOWN = 7;
+const LONG_ANSWER = 60; // characters; longer ones are set smaller and cut after some lines
+const REMOVED_SHOWN = 4; // as many as fit above the fold of a small laptop
 
 const entry = ({ candidate, witness, conflict }) => ({
   id: candidate.memory.id,
@@ -24,31 +27,31 @@ export function shadowsOf(reply) {
   return (gcmem?.shadows ?? []).map(entry);
 }
 
-function chunk(candidate, { kind, go, note = null }) {
-  const { memory, relevance } = candidate;
+function hit(candidate, { kind, go, figure, note = null }) {
+  const { memory } = candidate;
   return el("li", { class: `hit ${kind}` },
     el("button", { type: "button", on: { click: () => go(memory.id) }, "aria-label": spoken(memory, kind) },
       glyph(kind),
-      el("span", { class: "when" }, day(memory.at), el("small", { title: "relevance" }, score(relevance))),
+      el("span", { class: "when" }, day(memory.at), el("small", {}, figure)),
       el("span", { class: "text" }, memory.text)),
     note);
 }
 
-const spoken = (memory, kind) => `${kind === "shadow" ? "Shadow" : "Live"}. ${day(memory.at)}. ${memory.text}`;
+const spoken = (memory, kind) => `${kind === "shadow" ? "Outdated" : "Current"}. ${day(memory.at)}. ${memory.text}`;
 
-function proof({ shadow, witness }, go) {
-  return el("div", { class: "proof" },
-    el("button", { type: "button", class: "witness-link", on: { click: () => go(witness.memory.id) } },
-      `← ${day(witness.memory.at)} ${excerpt(witness.memory.text, 70)}`),
-    el("span", {}, `score ${score(shadow.score)} · ${shadow.oracle}`));
+function proof({ witness }, go) {
+  const { id, at, text } = witness.memory;
+  const words = `Replaced ${day(at)} by: ${excerpt(text, 200)}`;
+  return el("button", { type: "button", class: "witness-link", title: words, "aria-label": words, on: { click: () => go(id) } },
+    `→ ${excerpt(text, 120)}`);
 }
 
 function answerLine(answer, differs) {
   const words = answer.choice ?? answer.text ?? "";
   const detail = answer.choice && answer.text && answer.text !== answer.choice ? answer.text : null;
   return [
-    el("p", { class: "answer" }, words || "no answer"),
-    detail ? el("p", { class: "detail" }, detail) : null,
+    el("p", { class: words.length > LONG_ANSWER ? "answer long" : "answer", title: words }, words || "no answer"),
+    detail ? el("p", { class: "detail", title: detail }, detail) : null,
     differs ? el("p", { class: "differs" }, "differs from gcmem") : null,
   ];
 }
@@ -63,29 +66,30 @@ function column(answer, { byId, shadows, go, reference }) {
   return el("article", { class: `path ${answer.path}`, "data-path": answer.path, "aria-label": name },
     el("header", {}, el("h3", {}, name), el("p", {}, what)),
     el("div", { class: "said" }, ...answerLine(answer, differs).filter(Boolean)),
-    el("p", { class: "reads" }, `reads ${count(kept.length, "chunk")}`, staleRead ? `, ${staleRead} of them stale` : ""),
-    ...folded(`What ${name} reads`,
+    own.length ? removed(own, go) : null,
+    el("p", { class: "reads" }, `Read ${count(kept.length, "memory", "memories")}`, staleRead ? `, ${staleRead} outdated` : ""),
+    ...folded(`What ${name} read`, SHOWN,
       kept.map((candidate) => {
         const found = stale.get(candidate.memory.id);
-        // An oracle that may only annotate leaves its shadows among the kept: the proof stands there.
+        // A model that may only mark leaves what it finds among the kept: the proof stands there.
         const note = found && answer.path === "gcmem" ? proof(found, go) : null;
-        return chunk(candidate, { kind: found ? "shadow" : "live", go, note });
-      })),
-    own.length ? removed(own, go) : null);
+        return hit(candidate, { kind: found ? "shadow" : "current", go, note, figure: `match ${score(candidate.relevance)}` });
+      })));
 }
 
 function removed(shadows, go) {
   return el("div", { class: "removed" },
-    el("h4", {}, `leaves out ${count(shadows.length, "shadow")}`),
-    el("ol", { class: "hits", "aria-label": "What gcmem leaves out" },
-      shadows.map((found) => chunk(found.candidate, { kind: "shadow", go, note: proof(found, go) }))));
+    el("h4", {}, `Left out: ${count(shadows.length, "outdated memory", "outdated memories")}`),
+    ...folded("What gcmem left out", REMOVED_SHOWN,
+      shadows.map((found) =>
+        hit(found.candidate, { kind: "shadow", go, note: proof(found, go), figure: `conflict ${score(found.shadow.score)}` }))));
 }
 
 /** The first few are what matters; the rest is one click away. */
-function folded(name, rows) {
-  const rest = rows.slice(SHOWN);
+function folded(name, shown, rows) {
+  const rest = rows.slice(shown);
   return [
-    el("ol", { class: "hits", "aria-label": name }, rows.slice(0, SHOWN)),
+    el("ol", { class: "hits", "aria-label": name }, rows.slice(0, shown)),
     rest.length
       ? el("details", {},
           el("summary", {}, `and ${rest.length} more`),
@@ -106,9 +110,13 @@ export function showPaths(host, reply, { go }) {
 
 export function showWaiting(host) {
   host.replaceChildren(
-    ...Object.values(PATHS).map(([name, what]) =>
-      el("article", { class: "path waiting", "aria-hidden": "true" },
+    ...Object.entries(PATHS).map(([path, [name, what]]) =>
+      el("article", { class: `path waiting ${path}`, "aria-hidden": "true" },
         el("header", {}, el("h3", {}, name), el("p", {}, what)),
         el("div", { class: "ghost" }), el("div", { class: "ghost" }), el("div", { class: "ghost" }))),
   );
 }
+
+/** What a screen reader says when the answers are there. */
+export const spokenAnswers = (reply) =>
+  reply.answers.map(({ path, choice, text }) => `${PATHS[path]?.[0] ?? path}: ${choice ?? text}`).join(". ");

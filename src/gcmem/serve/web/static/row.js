@@ -1,16 +1,21 @@
 // One row of the timeline.
 
 import { el, glyph } from "./dom.js";
-import { clock, day, moment, score } from "./format.js";
+import { clock, day, moment } from "./format.js";
 
-const NAMES = { live: "Live", shadow: "Shadow", witness: "Live, a witness" };
+const NAMES = {
+  current: "Current",
+  shadow: "Outdated",
+  witness: "Current, replaces an older memory",
+  unjudged: "Not judged yet",
+};
 
 function spoken(item, kind, pairs) {
   const parts = [`${NAMES[kind]}.`, `${moment(item.at)}.`, item.text];
   if (item.shadow) {
     const witness = pairs.get(item.shadow.witness);
-    parts.push(witness ? `Contradicted on ${day(witness.at)} by: ${witness.text}` : "Contradicted.");
-    parts.push("Enter goes to the witness.");
+    parts.push(witness ? `Replaced on ${day(witness.at)} by: ${witness.text}` : "Replaced by a newer one.");
+    parts.push("Enter goes to the newer memory.");
   }
   return parts.join(" ");
 }
@@ -27,13 +32,13 @@ function tags(item, pairs, scope) {
 function verdict(item, pairs) {
   if (item.shadow) {
     const witness = pairs.get(item.shadow.witness);
-    const when = witness ? day(witness.at) : "a newer one";
     // A pointer's way to the witness; the keyboard's is Enter on the row.
     return el("span", { class: "jump", "data-jump": item.shadow.witness },
-      ["shadowed by", when, score(item.shadow.score)].filter(Boolean).join(" "));
+      witness ? `replaced ${day(witness.at)}` : "replaced by a newer one");
   }
   const shadows = pairs.shadowsOf(item.id).length;
-  return shadows ? el("span", { class: "holds" }, `shadows ${shadows}`) : null;
+  if (shadows) return el("span", { class: "holds" }, `replaces ${shadows}`);
+  return pairs.kindOf(item) === "unjudged" ? el("span", { class: "unknown" }, "not judged yet") : null;
 }
 
 export function row(item, { index, pairs, scope, classes }) {

@@ -250,10 +250,11 @@ export class Timeline {
     return true;
   }
 
-  /** Marks what a question has just shown to be a shadow. */
-  mark(shadows) {
+  /** Shows what a question has just found out: which memories it judged, and which are shadows. */
+  mark({ judged, shadows }) {
+    const compared = this.pairs.judge(judged);
     const news = shadows.filter(({ id, shadow }) => this.pairs.mark(id, shadow));
-    if (!news.length) return;
+    if (!compared && !news.length) return;
     this.redraw();
     this.on.loaded(this);
   }

@@ -4,13 +4,20 @@ import { el } from "./dom.js";
 import { milliseconds } from "./format.js";
 
 const STAGES = ["encode", "retrieve", "conflict", "dominance", "read"];
+const NAMES = {
+  encode: "encode",
+  retrieve: "search",
+  conflict: "find conflicts",
+  dominance: "remove",
+  read: "answer",
+};
 
 export function stages(timings) {
   const known = Object.entries(timings ?? {})
     .map(([name, spent]) => [name.replace(/_ms$/, ""), spent])
     .filter(([name, spent]) => name !== "total" && typeof spent === "number");
   const place = ([name]) => (STAGES.includes(name) ? STAGES.indexOf(name) : STAGES.length);
-  return known.sort((a, b) => place(a) - place(b));
+  return known.sort((a, b) => place(a) - place(b)).map(([name, spent]) => [NAMES[name] ?? name, spent]);
 }
 
 export function showTimings(host, timings) {
