@@ -12,6 +12,7 @@ GCMemError
 │   │   └── BadRowError                one row of it
 │   └── DatasetNotFoundError           a benchmark's data is not where it was looked for
 ├── ChunkNotFoundError (KeyError)      no such chunk in this scope
+├── TrustError                         the chunk is trusted more than the caller
 ├── MissingExtraError (ImportError)    an optional dependency is not installed
 ├── StoreError                         the store can't do what was asked
 │   ├── StoreUnavailableError          can't be opened, written or reached
@@ -116,6 +117,17 @@ class ChunkNotFoundError(GCMemError, KeyError):
 
     def __str__(self) -> str:
         return f"no chunk {self.chunk_id!r} in this scope"
+
+
+class TrustError(GCMemError):
+    """The caller may not change or erase the chunk: it is trusted more than the caller is."""
+
+    def __init__(self, chunk_id: str, *, trust: int, allowed: int) -> None:
+        super().__init__(
+            f"chunk {chunk_id!r} has trust {trust}, and this caller may only erase or change "
+            f"chunks of trust {allowed} or below; use a trusted key or server"
+        )
+        self.chunk_id = chunk_id
 
 
 class MissingExtraError(GCMemError, ImportError):

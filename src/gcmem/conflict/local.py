@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from array import array
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -14,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from gcmem.calls import current_call
 from gcmem.conflict.cross_encoder import END, CrossEncoder, layout, pair_rows, tokens_of
 
+Computed = dict[Hashable, Any]
 FOLDER = Path(__file__).parent.parent / "models" / "kappa"
-
-REMEMBERED = 20_000
-"""How many stances, and how many glances, are kept in memory."""
 
 
 class LocalClassifier:
@@ -36,11 +34,6 @@ class LocalClassifier:
         self._workers = workers
         self._model = CrossEncoder(folder / "model.onnx")
         self._screen = CrossEncoder(folder / "screen.onnx")
-        self._lock = threading.Lock()
-        # What was glanced at may be read more closely next.
-        self._glances: dict[bytes, float] = {}
-        # The oracle and the reader ask for the same stances.
-        self._stances: dict[tuple[tuple[str, ...], str], tuple[float, ...]] = {}
         self.id = f"{self._settings['name']}@{self._settings['version']}"
         self.threshold: float = self._settings["threshold"]
 
@@ -50,7 +43,7 @@ class LocalClassifier:
             return []
         rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
         with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(self._conflict, rows, pairs))
+            return list(pool.map(partial(self._conflict, current_call().computed), rows, pairs))
 
     def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns the small model's opinion of each pair."""
@@ -58,16 +51,17 @@ class LocalClassifier:
             return []
         rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
         with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(self._glance, rows))
+            return list(pool.map(partial(self._glance, current_call().computed), rows))
 
     def stances(
         self, question: str, options: Sequence[str], texts: Sequence[str]
     ) -> list[tuple[float, ...]]:
         """Returns, for each text, the probability of every option, and last that of none."""
         asked = (question, *options)
-        with self._lock:
-            known = {text: self._stances.get((asked, text)) for text in texts}
-        missing = [text for text, stance in known.items() if stance is None]
+        # The oracle and the reader ask for the same stances in one call.
+        computed = current_call().computed
+        keys = {text: ("stance", self.id, asked, text) for text in texts}
+        missing = [text for text, key in keys.items() if key not in computed]
         if missing:
             tokens = tokens_of([*asked, *missing])
             room = self._settings["max_tokens"]
@@ -76,12 +70,8 @@ class LocalClassifier:
             ]
             with ThreadPoolExecutor(self._workers) as pool:
                 read = list(pool.map(partial(self._stance, count=len(options)), rows))
-            known.update(zip(missing, read, strict=True))
-            with self._lock:
-                if len(self._stances) > REMEMBERED:
-                    self._stances.clear()
-                self._stances.update(((asked, t), s) for t, s in zip(missing, read, strict=True))
-        return [stance for text in texts if (stance := known[text]) is not None]
+            computed.update(zip((keys[text] for text in missing), read, strict=True))
+        return [computed[keys[text]] for text in texts]
 
     def answers(self, question: str, texts: Sequence[str]) -> list[float]:
         """Returns, for each text, how surely it answers the question."""
@@ -95,41 +85,40 @@ class LocalClassifier:
         (logit,) = self._model.run(row, ["answer"])
         return _probability(float(logit))
 
-    def _conflict(self, row: list[int], pair: tuple[str, str]) -> float:
+    def _conflict(self, computed: Computed, row: list[int], pair: tuple[str, str]) -> float:
         screen = self._settings["screen"]
-        glance = self._glance(row)
+        glance = self._glance(computed, row)
         if glance < screen["below"] or glance >= screen["above"]:
             return glance
-        logit = self._both(row)
+        logit = self._both(computed, row)
         score = _probability(logit)
         if self.threshold <= score < self._settings["doubtful_below"]:
             # A question makes any two lines look like two answers: do they contradict without it?
             (bare,) = pair_rows("", [pair], room=self._settings["max_tokens"])
             if bare != row:
-                score = _probability((logit + self._both(bare)) / 2)
+                score = _probability((logit + self._both(computed, bare)) / 2)
         return score
 
-    def _both(self, row: list[int]) -> float:
+    def _both(self, computed: Computed, row: list[int]) -> float:
         """Returns the logit of both models together: two opinions err less often than one."""
         weights = self._settings["pair"]
         (look,) = self._model.run(row, ["pair"])
-        both = weights["model"] * float(look) + weights["screen"] * self._screen_logit(row)
-        return float(both + weights["bias"])
+        screened = self._screen_logit(computed, row)
+        return float(
+            weights["model"] * float(look) + weights["screen"] * screened + weights["bias"]
+        )
 
-    def _glance(self, row: list[int]) -> float:
+    def _glance(self, computed: Computed, row: list[int]) -> float:
         screen = self._settings["screen"]
-        return _probability(screen["scale"] * self._screen_logit(row) + screen["bias"])
+        return _probability(screen["scale"] * self._screen_logit(computed, row) + screen["bias"])
 
-    def _screen_logit(self, row: list[int]) -> float:
-        key = array("I", row).tobytes()
-        known = self._glances.get(key)
-        if known is None:
+    def _screen_logit(self, computed: Computed, row: list[int]) -> float:
+        """Returns the small model's logit; what was glanced at may be read more closely next."""
+        key = ("glance", self.id, array("I", row).tobytes())
+        if key not in computed:
             (logit,) = self._screen.run(row, ["pair"])
-            known = float(logit)
-            with self._lock:
-                if len(self._glances) >= REMEMBERED:
-                    self._glances.clear()
-                self._glances[key] = known
+            computed[key] = float(logit)
+        known: float = computed[key]
         return known
 
     def _stance(self, row: list[int], *, count: int) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 
 from gcmem.errors import ForbiddenError, NotAuthenticatedError, PublicAddressError
 from gcmem.serve.keys import KeyStore
-from gcmem.types import Scope
+from gcmem.types import UNTRUSTED, Scope
 
 FIELDS = ("user_id", "agent_id", "run_id")
 
@@ -41,6 +41,11 @@ class Caller:
         """Raises where the key is read-only."""
         if self.read_only:
             raise ForbiddenError("this key is read-only; use one that may write")
+
+    @property
+    def max_trust(self) -> int | None:
+        """Up to which trust level the caller may erase and change memories; None for any."""
+        return UNTRUSTED if self.untrusted else None
 
     def check_is_unbound(self) -> None:
         """Raises where the key is bound to a scope: some figures are of everybody."""

@@ -92,15 +92,22 @@ def memory_routes(service: Service) -> APIRouter:
     async def forget(
         query: Annotated[schemas.ItemQuery, Query()], request: Request, caller: Asking
     ) -> Response:
-        """Erase a whole scope for good: all of a user, an agent or a run; one must be named."""
+        """Erase a whole scope for good: all of a user, an agent or a run; one must be named.
+
+        An untrusted key erases only what is untrusted, and is told how many memories are left.
+        """
         caller.check_may_write()
         asked = query.asked_scope()
         scope = caller.narrow(asked)
         # A key's own scope is not enough: nobody means everything by saying nothing.
-        erase = partial(memory.forget, **fields(scope if asked != Scope() else asked))
+        meant = scope if asked != Scope() else asked
+        erase = partial(memory.forget, **fields(meant), max_trust=caller.max_trust)
         with spans.open("delete_memory", headers=request.headers, agent_id=scope.agent_id):
             count = await service.run(erase)
-        return JSONResponse({"forgotten": count})
+        left = 0
+        if caller.max_trust is not None:
+            left = await service.run(partial(memory.store.log.count, ChunkFilter(scope=meant)))
+        return JSONResponse({"forgotten": count, "left": left})
 
     @router.get(
         "/memories/{memory_id}",
@@ -130,7 +137,10 @@ def memory_routes(service: Service) -> APIRouter:
         caller.check_may_write()
         scope = caller.narrow(query.asked_scope())
         with spans.open("delete_memory", headers=request.headers, record_id=memory_id):
-            await service.run(partial(memory.delete, memory_id, **fields(scope)))
+            erase = partial(
+                memory.delete, memory_id, **fields(scope), max_trust=caller.max_trust
+            )
+            await service.run(erase)
         return Response(status_code=204)
 
     @router.get(

@@ -228,6 +228,7 @@ class Forgotten(BaseModel):
     """How many memories were erased."""
 
     forgotten: int
+    left: int = Field(description="How many stay since they are trusted more than the key is.")
 
 
 class Memories(BaseModel):
