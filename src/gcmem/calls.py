@@ -7,18 +7,22 @@ scope keeps for later is found only by calls for exactly that scope.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from gcmem.protocols import Encoder, Vectors
 from gcmem.types import Scope
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 CAPACITY = 20_000
 """How much is kept for all scopes together; a vector counts as one."""
@@ -130,11 +134,35 @@ def one_call(cache: ScopedCache | None = None, scope: Scope | None = None) -> It
 
 
 def current_call() -> Call:
-    """Returns the call that is going on; outside of one, a new one that nobody else sees.
-
-    Threads that a call starts must be given what they need: they are outside of it.
-    """
+    """Returns the call that is going on; outside of one, a new one that nobody else sees."""
     return _current.get() or Call()
+
+
+def as_one_call(function: Callable[P, R]) -> Callable[P, R]:
+    """Makes a function a call of its own, unless it is part of one already."""
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _current.get() is not None:
+            return function(*args, **kwargs)
+        with one_call():
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
+def in_this_call(function: Callable[P, R]) -> Callable[P, R]:
+    """Returns the function for other threads: run there, it is part of the call going on here."""
+    call = _current.get()
+
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        token = _current.set(call)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _current.reset(token)
+
+    return wrapped
 
 
 def _overlaps(scope: Scope, others: Iterable[Scope]) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from gcmem import Memory
 from gcmem.cli.options import Judging, locate
 from gcmem.cli.serve import served_memory
 from gcmem.conflict.cross_encoder import CrossEncoder
@@ -22,7 +23,9 @@ from gcmem.serve.app import make_app
 from gcmem.serve.keys import KeyStore
 from gcmem.serve.limits import Limits
 from gcmem.serve.metrics import Metrics
-from gcmem.types import Scope
+from gcmem.testing import RuleOracle
+from gcmem.types import CandidateSet, Conflict, Scope
+from tests.conftest import same_slot
 from tests.serve.conftest import bearer
 
 SECRET = "My PIN is 4711."
@@ -184,7 +187,7 @@ def test_a_scope_reuses_its_own_questions_until_it_erases_something(
     tmp_path: Path, models: Models
 ) -> None:
     with serving(tmp_path / "m") as (ana, bob):
-        first, second = ana.add(OLD, SECRET)
+        _, second = ana.add(OLD, SECRET)
         bob.add(OLD)
         ana.search(QUESTION)
         bob.search(QUESTION)
@@ -194,3 +197,26 @@ def test_a_scope_reuses_its_own_questions_until_it_erases_something(
         assert not models.during(lambda: bob.search(QUESTION))
         ana.forget()
         assert models.during(lambda: ana.search(QUESTION))[QUESTION]
+
+
+def test_an_oracle_that_remembers_ids_sees_no_document_twice(memory: Memory) -> None:
+    seen: list[str] = []
+
+    class Remembering(RuleOracle):
+        def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
+            seen.extend(item.chunk.id for item in candidates)
+            return super().judge(candidates)
+
+    memory.oracle = Remembering(same_slot)
+    documents = [
+        {"text": "pin=1", "at": "2026-01-01T09:00:00Z"},
+        {"text": "pin=2", "at": "2026-01-02T09:00:00Z"},
+    ]
+    with TestClient(make_app(memory), base_url="http://localhost") as client:
+        while client.get("/readyz").status_code != 200:
+            time.sleep(0.01)
+        seen.clear()
+        for _ in range(2):
+            reply = client.post("/v1/resolve", json={"documents": documents}).json()
+            assert [shadow["document"]["text"] for shadow in reply["shadows"]] == ["pin=1"]
+    assert len(set(seen)) == len(seen) == 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from gcmem.calls import current_call
+from gcmem.calls import as_one_call, current_call, in_this_call
 from gcmem.conflict.cross_encoder import END, CrossEncoder, layout, pair_rows, tokens_of
 
-Computed = dict[Hashable, Any]
 FOLDER = Path(__file__).parent.parent / "models" / "kappa"
 
 
@@ -37,13 +36,14 @@ class LocalClassifier:
         self.id = f"{self._settings['name']}@{self._settings['version']}"
         self.threshold: float = self._settings["threshold"]
 
+    @as_one_call
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns, for each pair, how surely the two can't both be true now."""
         if not pairs:
             return []
         rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
         with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(partial(self._conflict, current_call().computed), rows, pairs))
+            return list(pool.map(in_this_call(self._conflict), rows, pairs))
 
     def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns the small model's opinion of each pair."""
@@ -51,7 +51,7 @@ class LocalClassifier:
             return []
         rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
         with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(partial(self._glance, current_call().computed), rows))
+            return list(pool.map(in_this_call(self._glance), rows))
 
     def stances(
         self, question: str, options: Sequence[str], texts: Sequence[str]
@@ -85,35 +85,34 @@ class LocalClassifier:
         (logit,) = self._model.run(row, ["answer"])
         return _probability(float(logit))
 
-    def _conflict(self, computed: Computed, row: list[int], pair: tuple[str, str]) -> float:
+    def _conflict(self, row: list[int], pair: tuple[str, str]) -> float:
         screen = self._settings["screen"]
-        glance = self._glance(computed, row)
+        glance = self._glance(row)
         if glance < screen["below"] or glance >= screen["above"]:
             return glance
-        logit = self._both(computed, row)
+        logit = self._both(row)
         score = _probability(logit)
         if self.threshold <= score < self._settings["doubtful_below"]:
             # A question makes any two lines look like two answers: do they contradict without it?
             (bare,) = pair_rows("", [pair], room=self._settings["max_tokens"])
             if bare != row:
-                score = _probability((logit + self._both(computed, bare)) / 2)
+                score = _probability((logit + self._both(bare)) / 2)
         return score
 
-    def _both(self, computed: Computed, row: list[int]) -> float:
+    def _both(self, row: list[int]) -> float:
         """Returns the logit of both models together: two opinions err less often than one."""
         weights = self._settings["pair"]
         (look,) = self._model.run(row, ["pair"])
-        screened = self._screen_logit(computed, row)
-        return float(
-            weights["model"] * float(look) + weights["screen"] * screened + weights["bias"]
-        )
+        both = weights["model"] * float(look) + weights["screen"] * self._screen_logit(row)
+        return float(both + weights["bias"])
 
-    def _glance(self, computed: Computed, row: list[int]) -> float:
+    def _glance(self, row: list[int]) -> float:
         screen = self._settings["screen"]
-        return _probability(screen["scale"] * self._screen_logit(computed, row) + screen["bias"])
+        return _probability(screen["scale"] * self._screen_logit(row) + screen["bias"])
 
-    def _screen_logit(self, computed: Computed, row: list[int]) -> float:
+    def _screen_logit(self, row: list[int]) -> float:
         """Returns the small model's logit; what was glanced at may be read more closely next."""
+        computed = current_call().computed
         key = ("glance", self.id, array("I", row).tobytes())
         if key not in computed:
             (logit,) = self._screen.run(row, ["pair"])

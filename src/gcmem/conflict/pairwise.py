@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from gcmem.calls import current_call
+from gcmem.calls import as_one_call, current_call
 from gcmem.conflict.focus import Focus
 from gcmem.conflict.pairs import by_time, possible_pairs
 from gcmem.errors import InvalidInputError
@@ -115,6 +115,7 @@ class PairwiseOracle:
         own = getattr(classifier, "threshold", 0.5)
         self.id = classifier.id if threshold == own else f"{classifier.id}[>={threshold:g}]"
 
+    @as_one_call
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts that decide which chunks stay."""
         *stages, far = self._witnesses(candidates)

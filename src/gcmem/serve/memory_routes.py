@@ -137,9 +137,7 @@ def memory_routes(service: Service) -> APIRouter:
         caller.check_may_write()
         scope = caller.narrow(query.asked_scope())
         with spans.open("delete_memory", headers=request.headers, record_id=memory_id):
-            erase = partial(
-                memory.delete, memory_id, **fields(scope), max_trust=caller.max_trust
-            )
+            erase = partial(memory.delete, memory_id, **fields(scope), max_trust=caller.max_trust)
             await service.run(erase)
         return Response(status_code=204)
 
