@@ -25,6 +25,7 @@ GCMemError
 │   ├── ForbiddenError                 the key may not do this, or not in this scope
 │   ├── RateLimitedError               too many requests from one key
 │   ├── OverloadedError                too many requests at once
+│   ├── NoKeysError                    a file of keys was named, and there is no key in it
 │   └── PublicAddressError             an address that others reach, and no keys
 └── ModelError                         a language model endpoint failed
     ├── ModelUnavailableError          refused, timed out, rate limited
@@ -206,6 +207,16 @@ class RateLimitedError(ServeError):
 
 class OverloadedError(ServeError):
     """More requests wait than the server takes; try again shortly."""
+
+
+class NoKeysError(ServeError):
+    """The server was told where its API keys are, and there are none."""
+
+    def __init__(self, keys: Path) -> None:
+        super().__init__(
+            f"there is no key in {keys}; make one: gcmem keys create NAME --keys {keys}, or leave "
+            "--keys out to serve this machine alone, without keys"
+        )
 
 
 class PublicAddressError(ServeError):

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.datastructures import Headers
 
-from gcmem.errors import ForbiddenError, NotAuthenticatedError, PublicAddressError
+from gcmem.errors import (
+    ForbiddenError,
+    NoKeysError,
+    NotAuthenticatedError,
+    PublicAddressError,
+)
 from gcmem.serve.keys import KeyStore
 from gcmem.types import UNTRUSTED, Scope
 
 FIELDS = ("user_id", "agent_id", "run_id")
+FORWARDED = ("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip")
+"""Headers that proxies add, beside those that begin with X-Forwarded-."""
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +63,13 @@ class Caller:
             raise ForbiddenError("this key is bound to a scope; use one that is not")
 
 
-def identify(headers: Headers, keys: KeyStore | None) -> Caller:
-    """Returns the caller of a request; raises where a key is needed and there is no good one."""
+def identify(request: Mapping[str, Any], keys: KeyStore | None) -> Caller:
+    """Returns the caller of a request (an ASGI scope), or raises where it may not be answered."""
+    headers = Headers(scope=request)  # type: ignore[arg-type]
+    check_origin(headers)
     if keys is None or not keys.required:
-        return _anyone(headers)
+        check_is_local(request)
+        return Caller()
     given = headers.getlist("authorization")
     if len(given) > 1:
         # Two parties in the middle could each believe another one of them.
@@ -76,20 +89,59 @@ def identify(headers: Headers, keys: KeyStore | None) -> Caller:
     )
 
 
-def _anyone(headers: Headers) -> Caller:
-    # A web page can point its own name at this machine; the browser still tells that name.
-    host = headers.get("host", "")
-    if not is_loopback(host.removesuffix(f":{_port(host)}").strip("[]")):
+def check_is_local(request: Mapping[str, Any]) -> None:
+    """Raises unless a request (an ASGI scope) comes from this machine, straight.
+
+    The connection must have arrived at a loopback address, and the request must call the server
+    by a loopback name: a web page can point its own name at this machine, and the browser still
+    tells that name. A proxy on this machine passes both tests, so its traces are looked for:
+    headers that proxies add, and HTTP/1.0, which nginx speaks to servers unless told otherwise.
+    """
+    headers = Headers(scope=request)  # type: ignore[arg-type]
+    arrived_at = (request.get("server") or ("",))[0]
+    if not is_loopback(arrived_at) or not is_loopback(_split(headers.get("host", ""))[0]):
         raise ForbiddenError(
             "a server without keys answers to 127.0.0.1 and localhost only; make a key: "
             "gcmem keys create NAME"
         )
-    return Caller()
+    forwarded = [n for n in headers if n in FORWARDED or n.startswith("x-forwarded-")]
+    if forwarded or request.get("http_version") == "1.0":
+        raise ForbiddenError(
+            f"this request was forwarded by a proxy ({', '.join(forwarded) or 'HTTP/1.0'}), and "
+            "the server has no keys, so everybody whom the proxy serves could read everything; "
+            "make a key: gcmem keys create NAME"
+        )
 
 
-def _port(host: str) -> str:
-    port = host.rpartition(":")[2]
-    return port if port.isdigit() and not host.endswith("]") else ""
+def check_origin(headers: Headers) -> None:
+    """Raises where a web page makes the request that does not come from this server itself."""
+    given = headers.getlist("origin")
+    if not given:
+        return  # no browser, or a browser that only reads its own page
+    scheme, _, rest = given[0].lower().partition("://")
+    own = headers.get("host", "").lower()
+    if (
+        len(given) > 1
+        or scheme not in DEFAULT_PORTS
+        or _address(rest, scheme) != _address(own, scheme)
+    ):
+        raise ForbiddenError(
+            "a web page from elsewhere made this request (see its Origin header); only pages of "
+            "this server may. Behind a proxy, pass the Host header on as it came"
+        )
+
+
+def _address(host: str, scheme: str) -> tuple[str, int]:
+    name, port = _split(host)
+    return name, int(port) if port else DEFAULT_PORTS[scheme]
+
+
+def _split(host: str) -> tuple[str, str]:
+    """Splits a Host header into the name, without brackets, and the port."""
+    name, colon, port = host.rpartition(":")
+    if not colon or not port.isdecimal() or host.endswith("]"):
+        name, port = host, ""
+    return name.removeprefix("[").removesuffix("]"), port
 
 
 def is_loopback(host: str) -> bool:
@@ -102,7 +154,15 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check_address(host: str, keys: KeyStore) -> None:
-    """Raises where others could reach a memory that asks for no key."""
-    if not is_loopback(host) and not any(key.revoked_at is None for key in keys.list()):
+def check_address(host: str, keys: KeyStore, *, named: bool = False) -> None:
+    """Raises where others could reach a memory that asks for no key; `named`: keys were asked for.
+
+    From then on a server that others reach asks for keys, whatever becomes of their file.
+    """
+    if named and not keys.required:
+        raise NoKeysError(keys.path)
+    if is_loopback(host):
+        return
+    if not any(key.revoked_at is None for key in keys.list()):
         raise PublicAddressError(host, keys=keys.path)
+    keys.require()

@@ -117,7 +117,7 @@ class Admission:
         if scope["type"] == "http" and is_protected(scope["path"]):
             state = scope["state"]
             try:
-                caller = identify(Headers(scope=scope), self._keys)
+                caller = identify(scope, self._keys)
                 state["caller"] = caller
                 self._buckets.take(caller.id)
             except GCMemError as error:
