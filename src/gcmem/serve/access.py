@@ -21,6 +21,7 @@ from gcmem.types import UNTRUSTED, Scope
 FIELDS = ("user_id", "agent_id", "run_id")
 FORWARDED = ("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip")
 """Headers that proxies add, beside those that begin with X-Forwarded-."""
+MAKE_A_KEY = "make a key: gcmem keys create NAME"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -68,7 +69,8 @@ def identify(request: Mapping[str, Any], keys: KeyStore | None) -> Caller:
     headers = Headers(scope=request)  # type: ignore[arg-type]
     check_origin(headers)
     if keys is None or not keys.required:
-        check_is_local(request)
+        check_is_direct(request, remedy=MAKE_A_KEY)
+        _check_name(headers)
         return Caller()
     given = headers.getlist("authorization")
     if len(given) > 1:
@@ -89,27 +91,31 @@ def identify(request: Mapping[str, Any], keys: KeyStore | None) -> Caller:
     )
 
 
-def check_is_local(request: Mapping[str, Any]) -> None:
-    """Raises unless a request (an ASGI scope) comes from this machine, straight.
-
-    The connection must have arrived at a loopback address, and the request must call the server
-    by a loopback name: a web page can point its own name at this machine, and the browser still
-    tells that name. A proxy on this machine passes both tests, so its traces are looked for:
-    headers that proxies add, and HTTP/1.0, which nginx speaks to servers unless told otherwise.
-    """
-    headers = Headers(scope=request)  # type: ignore[arg-type]
-    arrived_at = (request.get("server") or ("",))[0]
-    if not is_loopback(arrived_at) or not is_loopback(_split(headers.get("host", ""))[0]):
+def _check_name(headers: Headers) -> None:
+    # A web page can point its own name at this machine; the browser still tells that name.
+    if not is_loopback(_split(headers.get("host", ""))[0]):
         raise ForbiddenError(
-            "a server without keys answers to 127.0.0.1 and localhost only; make a key: "
-            "gcmem keys create NAME"
+            f"a server without keys answers to 127.0.0.1 and localhost only; {MAKE_A_KEY}"
         )
-    forwarded = [n for n in headers if n in FORWARDED or n.startswith("x-forwarded-")]
-    if forwarded or request.get("http_version") == "1.0":
+
+
+def check_is_direct(request: Mapping[str, Any], *, remedy: str) -> None:
+    """Raises unless a request (an ASGI scope) comes from this machine, and through no proxy.
+
+    The connection must have arrived at a loopback address. A proxy on this machine passes that
+    test, so its traces are looked for: headers that proxies add, and HTTP/1.0, which nginx speaks
+    to servers unless told otherwise.
+    """
+    if not is_loopback((request.get("server") or ("",))[0]):
+        raise ForbiddenError(f"this server answers only to its own machine; {remedy}")
+    names = list(Headers(scope=request))  # type: ignore[arg-type]
+    traces = [name for name in names if name in FORWARDED or name.startswith("x-forwarded-")]
+    if request.get("http_version") == "1.0":
+        traces.append("HTTP/1.0")
+    if traces:
         raise ForbiddenError(
-            f"this request was forwarded by a proxy ({', '.join(forwarded) or 'HTTP/1.0'}), and "
-            "the server has no keys, so everybody whom the proxy serves could read everything; "
-            "make a key: gcmem keys create NAME"
+            f"a proxy forwarded this request ({', '.join(traces)}), and the server would let in "
+            f"everybody whom the proxy serves; {remedy}"
         )
 
 
