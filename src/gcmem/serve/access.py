@@ -58,9 +58,14 @@ class Caller:
         """Up to which trust level the caller may erase and change memories; None for any."""
         return UNTRUSTED if self.untrusted else None
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether the caller may see one scope only."""
+        return self.scope != Scope()
+
     def check_is_unbound(self) -> None:
         """Raises where the key is bound to a scope: some figures are of everybody."""
-        if self.scope != Scope():
+        if self.is_bound:
             raise ForbiddenError("this key is bound to a scope; use one that is not")
 
 

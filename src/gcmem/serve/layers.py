@@ -18,6 +18,7 @@ from gcmem.serve.keys import KeyStore
 from gcmem.serve.limits import Limits, TokenBuckets, is_too_deep
 from gcmem.serve.logs import LOGGER
 from gcmem.serve.metrics import Metrics
+from gcmem.serve.rendering import shows_seq
 
 PROTECTED = ("/v1", "/mcp", "/metrics")
 """Paths that need a key, where keys are in use."""
@@ -119,6 +120,7 @@ class Admission:
             try:
                 caller = identify(scope, self._keys)
                 state["caller"] = caller
+                shows_seq.set(not caller.is_bound)
                 self._buckets.take(caller.id)
             except GCMemError as error:
                 reply = problems.from_error(error, request_id=state["request_id"])

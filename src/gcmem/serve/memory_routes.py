@@ -9,14 +9,17 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from gcmem.errors import ForbiddenError, InvalidInputError
 from gcmem.ingest import Message
+from gcmem.memory import Memory
 from gcmem.serve import schemas, telemetry
 from gcmem.serve.access import Caller
+from gcmem.serve.cursors import cursor_of, place_of
 from gcmem.serve.problems import responses
 from gcmem.serve.rendering import chunk_json
 from gcmem.serve.service import Service, caller_of
 from gcmem.serve.timeline import Page, page_of
-from gcmem.types import TRUSTED, UNTRUSTED, ChunkFilter, Scope
+from gcmem.types import TRUSTED, UNTRUSTED, Chunk, ChunkFilter, Scope
 
 READ = responses(401, 403, 422, 429, 500, 503)
 WRITE = responses(400, 401, 403, 408, 413, 415, 422, 429, 500, 503)
@@ -69,18 +72,17 @@ def memory_routes(service: Service) -> APIRouter:
     async def list_all(query: Annotated[schemas.ListQuery, Query()], caller: Asking) -> Response:
         """List memories in the order in which they were recorded."""
         scope = caller.narrow(query.asked_scope())
-        chunks = await service.run(
-            partial(
-                memory.get_all,
-                **fields(scope),
-                after_seq=query.after_seq,
-                limit=query.limit + 1,
-            )
-        )
+        if query.after_seq and caller.is_bound:
+            raise ForbiddenError("this key is bound to a scope: continue with `cursor`")
+        chunks = await service.run(partial(_listed, memory, query, scope=scope))
         shown = chunks[: query.limit]
-        more = shown[-1].seq if len(chunks) > query.limit else None
+        more = len(chunks) > query.limit
         return JSONResponse(
-            {"memories": [chunk_json(chunk) for chunk in shown], "next_after_seq": more}
+            {
+                "memories": [chunk_json(chunk) for chunk in shown],
+                "next": cursor_of(shown[-1], chunks[query.limit]) if more else None,
+                "next_after_seq": shown[-1].seq if more and not caller.is_bound else None,
+            }
         )
 
     @router.delete(
@@ -162,6 +164,17 @@ def memory_routes(service: Service) -> APIRouter:
         return JSONResponse(_timeline_json(page))
 
     return router
+
+
+def _listed(memory: Memory, query: schemas.ListQuery, *, scope: Scope) -> tuple[Chunk, ...]:
+    """Returns a page in recording order, and one memory more where there is one."""
+    after_seq = query.after_seq
+    if query.cursor is not None:
+        if after_seq:
+            raise InvalidInputError("pass `cursor` or `after_seq`, not both")
+        chunk, begins = place_of(query.cursor, memory, scope=scope)
+        after_seq = (chunk.seq or 0) - int(begins)
+    return memory.get_all(**fields(scope), after_seq=after_seq, limit=query.limit + 1)
 
 
 def fields(scope: Scope) -> dict[str, Any]:
