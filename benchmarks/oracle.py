@@ -23,6 +23,7 @@ from pathlib import Path
 import psutil
 
 from gcmem import Candidate, CandidateSet, Chunk, Memory, Turn
+from gcmem.calls import ScopedCache, one_call
 from gcmem.conflict import Focus, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.encode import CachedEncoder, MiniLMEncoder
 from gcmem.store import SQLiteVerdicts
@@ -112,8 +113,9 @@ def measure(
             cache=verdicts,
         )
         candidates = candidate_set(topics, number, kind=kind, k=k)
-        cold.append(timed(oracle, candidates))
-        warm.append(timed(oracle, candidates))
+        kept = ScopedCache()
+        cold.append(timed(oracle, candidates, kept))
+        warm.append(timed(oracle, candidates, kept))
         verdicts.close()
     return statistics.median(cold), statistics.median(warm)
 
@@ -170,9 +172,10 @@ def candidate_set(topics: list[Topic], number: int, *, kind: str, k: int) -> Can
     return CandidateSet(query=topic.question, items=tuple(items))
 
 
-def timed(oracle: PairwiseOracle, candidates: CandidateSet) -> float:
+def timed(oracle: PairwiseOracle, candidates: CandidateSet, kept: ScopedCache) -> float:
     started = time.perf_counter()
-    oracle.judge(candidates)
+    with one_call(kept):
+        oracle.judge(candidates)
     return (time.perf_counter() - started) * 1000
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Generic, TypeVar
 
+from gcmem.calls import one_call
 from gcmem.defaults import default_oracle
 from gcmem.dominance import temporal_dominance
 from gcmem.errors import InvalidInputError
@@ -76,7 +77,9 @@ def resolve(
     )
     candidates = CandidateSet(query=query, options=tuple(options), items=items)
     judge = oracle or default_oracle()
-    resolution = temporal_dominance(candidates, judge.judge(candidates))
+    with one_call():  # documents are nobody's: nothing of them is kept
+        conflicts = judge.judge(candidates)
+    resolution = temporal_dominance(candidates, conflicts)
     if require_qualified and not may_remove(judge):
         resolution = replace(resolution, kept=items)
     undecided = sorted(

@@ -12,6 +12,7 @@ GCMemError
 │   │   └── BadRowError                one row of it
 │   └── DatasetNotFoundError           a benchmark's data is not where it was looked for
 ├── ChunkNotFoundError (KeyError)      no such chunk in this scope
+├── TrustError                         the chunk is trusted more than the caller
 ├── MissingExtraError (ImportError)    an optional dependency is not installed
 ├── StoreError                         the store can't do what was asked
 │   ├── StoreUnavailableError          can't be opened, written or reached
@@ -24,6 +25,7 @@ GCMemError
 │   ├── ForbiddenError                 the key may not do this, or not in this scope
 │   ├── RateLimitedError               too many requests from one key
 │   ├── OverloadedError                too many requests at once
+│   ├── NoKeysError                    a file of keys was named, and there is no key in it
 │   └── PublicAddressError             an address that others reach, and no keys
 └── ModelError                         a language model endpoint failed
     ├── ModelUnavailableError          refused, timed out, rate limited
@@ -118,6 +120,17 @@ class ChunkNotFoundError(GCMemError, KeyError):
         return f"no chunk {self.chunk_id!r} in this scope"
 
 
+class TrustError(GCMemError):
+    """The caller may not change or erase the chunk: it is trusted more than the caller is."""
+
+    def __init__(self, chunk_id: str, *, trust: int, allowed: int) -> None:
+        super().__init__(
+            f"chunk {chunk_id!r} has trust {trust}, and this caller may only erase or change "
+            f"chunks of trust {allowed} or below; use a trusted key or server"
+        )
+        self.chunk_id = chunk_id
+
+
 class MissingExtraError(GCMemError, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""
 
@@ -194,6 +207,16 @@ class RateLimitedError(ServeError):
 
 class OverloadedError(ServeError):
     """More requests wait than the server takes; try again shortly."""
+
+
+class NoKeysError(ServeError):
+    """The server was told where its API keys are, and there are none."""
+
+    def __init__(self, keys: Path) -> None:
+        super().__init__(
+            f"there is no key in {keys}; make one: gcmem keys create NAME --keys {keys}, or leave "
+            "--keys out to serve this machine alone, without keys"
+        )
 
 
 class PublicAddressError(ServeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gcmem.calls import one_call
 from gcmem.dominance import temporal_dominance
 from gcmem.errors import InvalidInputError
 from gcmem.protocols import ConflictOracle, Encoder, Progress, Store
@@ -37,7 +38,8 @@ def link(
         page = list(store.log.scan(ChunkFilter(), after_seq=cursor, limit=size))
         if not page:
             break
-        found = _edges(store, encoder, oracle, page, respect_trust=respect_trust)
+        with one_call():
+            found = _edges(store, encoder, oracle, page, respect_trust=respect_trust)
         store.verdicts.link(found)
         cursor = max(chunk.seq or 0 for chunk in page)
         store.verdicts.set_linked_up_to(oracle.id, cursor)

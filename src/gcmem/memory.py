@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
+from gcmem.calls import ScopedCache, current_call, one_call
 from gcmem.config import Settings
 from gcmem.conflict import ByTrust
 from gcmem.defaults import default_encoder, default_oracle, default_reader
@@ -18,6 +19,7 @@ from gcmem.errors import (
     ChunkNotFoundError,
     EncoderMismatchError,
     InvalidInputError,
+    TrustError,
 )
 from gcmem.filters import check_k, check_limit, check_options, make_filter
 from gcmem.ingest import Message, as_turns, chunks_of
@@ -88,6 +90,7 @@ class Memory:
         self.reader = reader or default_reader(self.encoder)
         self._expander = expander
         self._clock = clock
+        self._cache = ScopedCache()
         self.store = store or open_embedded(
             DEFAULT_PATH if path is None else path,
             encoder=self.encoder,
@@ -212,8 +215,9 @@ class Memory:
         check_choice(mode, name="mode", allowed=get_args(Mode))
         where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
         stopwatch = Stopwatch()
-        candidates = self._candidates(query, k=k, where=where, options=options, watch=stopwatch)
-        resolution = self._resolve(candidates, watch=stopwatch)
+        with one_call(self._cache, where.scope):
+            candidates = self._candidates(query, k=k, where=where, options=options, watch=stopwatch)
+            resolution = self._resolve(candidates, watch=stopwatch)
         return SearchResult(
             query=candidates.query,
             as_of=candidates.as_of,
@@ -279,25 +283,26 @@ class Memory:
             check_choice(path, name="path", allowed=get_args(AnswerPath))
         where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
         watch = Stopwatch()
-        candidates = self._candidates(question, k=k, where=where, options=options, watch=watch)
-        resolvers: dict[AnswerPath, Callable[[], Resolution]] = {
-            "standard": lambda: standard(candidates),
-            "timestamp": lambda: timestamp_rerank(candidates),
-            "gcmem": lambda: self._resolve(candidates, watch=watch),
-        }
-        resolutions = [resolvers[path]() for path in paths]
-        prompts = [
-            Prompt(
-                question=candidates.query,
-                chunks=tuple(item.chunk for item in resolution.kept),
-                options=candidates.options,
-                mode=mode,
-                as_of=candidates.as_of,
-            )
-            for resolution in resolutions
-        ]
-        with watch.timing("read_ms"):
-            readings = self.reader.read(prompts)
+        with one_call(self._cache, where.scope):
+            candidates = self._candidates(question, k=k, where=where, options=options, watch=watch)
+            resolvers: dict[AnswerPath, Callable[[], Resolution]] = {
+                "standard": lambda: standard(candidates),
+                "timestamp": lambda: timestamp_rerank(candidates),
+                "gcmem": lambda: self._resolve(candidates, watch=watch),
+            }
+            resolutions = [resolvers[path]() for path in paths]
+            prompts = [
+                Prompt(
+                    question=candidates.query,
+                    chunks=tuple(item.chunk for item in resolution.kept),
+                    options=candidates.options,
+                    mode=mode,
+                    as_of=candidates.as_of,
+                )
+                for resolution in resolutions
+            ]
+            with watch.timing("read_ms"):
+                readings = self.reader.read(prompts)
         return tuple(
             Answer(
                 text=reading.text,
@@ -368,9 +373,14 @@ class Memory:
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
+        max_trust: int | None = None,
     ) -> Chunk:
-        """Replaces the metadata of one chunk; its text, times and scope never change."""
-        self.get(chunk_id, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        """Replaces the metadata of one chunk; its text, times and scope never change.
+
+        With `max_trust`, a chunk that is trusted more is an error and stays as it is.
+        """
+        chunk = self.get(chunk_id, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        _check_trust(chunk, max_trust)
         updated = self.store.log.set_metadata(chunk_id, check_metadata(metadata))
         if updated is None:  # erased since
             raise ChunkNotFoundError(chunk_id)
@@ -383,10 +393,12 @@ class Memory:
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
+        max_trust: int | None = None,
     ) -> None:
-        """Erases one chunk for good."""
-        self.get(chunk_id, user_id=user_id, agent_id=agent_id, run_id=run_id)
-        self.store.log.delete([chunk_id])
+        """Erases one chunk for good; with `max_trust`, one that is trusted more is an error."""
+        chunk = self.get(chunk_id, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        _check_trust(chunk, max_trust)
+        self._erase([chunk])
 
     def forget(
         self,
@@ -396,10 +408,12 @@ class Memory:
         agent_id: str | None = None,
         run_id: str | None = None,
         filters: Mapping[str, Any] | None = None,
+        max_trust: int | None = None,
     ) -> int:
         """Erases chunks for good, by id or a whole scope, and returns how many there were.
 
-        This is the only thing that deletes. Ids outside the given scope are left alone.
+        This is the only thing that deletes. Ids outside the given scope are left alone, and so
+        are chunks that are trusted more than `max_trust`.
         """
         if isinstance(ids, str):
             raise InvalidInputError("ids is a list of chunk ids, not one string")
@@ -408,12 +422,20 @@ class Memory:
             raise InvalidInputError("say what to forget: ids, a scope, or filters")
         where = make_filter(user_id, agent_id, run_id, None, None, filters)
         if ids is None or filters:
-            matching = {chunk.id for chunk in self.store.log.scan(where)}
-            wanted = matching if ids is None else matching & set(ids)
+            wanted = None if ids is None else set(ids)
+            found = [c for c in self.store.log.scan(where) if wanted is None or c.id in wanted]
         else:
-            found = self.store.log.get([i for i in ids if isinstance(i, str) and is_storable(i)])
-            wanted = {i for i, chunk in found.items() if scope.covers(chunk.scope)}
-        return self.store.log.delete(sorted(wanted))
+            known = self.store.log.get([i for i in ids if isinstance(i, str) and is_storable(i)])
+            found = [chunk for chunk in known.values() if scope.covers(chunk.scope)]
+        if max_trust is not None:
+            found = [chunk for chunk in found if chunk.trust <= max_trust]
+        return self._erase(found, scope=scope if ids is None else None)
+
+    def _erase(self, chunks: Sequence[Chunk], *, scope: Scope | None = None) -> int:
+        """Deletes the chunks, and what this process keeps for their scopes, or for `scope`."""
+        erased = self.store.log.delete(sorted(chunk.id for chunk in chunks))
+        self._cache.forget({chunk.scope for chunk in chunks} | ({scope} if scope else set()))
+        return erased
 
     def link(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
         """Judges what was added since the last call against its neighbours; returns how many.
@@ -433,7 +455,8 @@ class Memory:
 
     def resolve(self, candidates: CandidateSet) -> Resolution:
         """Takes out of a set what a newer chunk contradicts, by the rules of a search."""
-        return self._resolve(candidates, watch=Stopwatch())
+        with one_call():
+            return self._resolve(candidates, watch=Stopwatch())
 
     aadd = in_thread(add)
     asearch = in_thread(search)
@@ -453,7 +476,8 @@ class Memory:
         query = check_text(query, name="the question").strip()
         with watch.timing("encode_ms"):
             queries = self._expander.expand(query) if self._expander else (query,)
-            vectors = self.encoder.encode(queries)
+            keys = [("question", query) for query in queries]
+            vectors = current_call().vectors(keys, queries, self.encoder)
         with watch.timing("retrieve_ms"):
             return retrieve(
                 self.store,
@@ -481,6 +505,11 @@ class Memory:
         if self.store.verdicts is not None and resolution.shadows:
             self.store.verdicts.link(edges_of(resolution.shadows))
         return replace(resolution, kept=candidates.items) if self._annotates_only else resolution
+
+
+def _check_trust(chunk: Chunk, allowed: int | None) -> None:
+    if allowed is not None and chunk.trust > allowed:
+        raise TrustError(chunk.id, trust=chunk.trust, allowed=allowed)
 
 
 def _present(candidates: CandidateSet, resolution: Resolution, mode: Mode) -> tuple[Candidate, ...]:

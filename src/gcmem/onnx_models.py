@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
+TELEMETRY_OFF = "ORT_DISABLE_TELEMETRY"
+"""onnxruntime reads this variable when it is imported; later calls don't stop its telemetry."""
 CPU_INFO = Path("/proc/cpuinfo")
 
 
 def open_model(path: Path, *, threads: int) -> Any:
-    """Returns an onnxruntime session on the CPU; 0 threads means all cores."""
+    """Returns an onnxruntime session on the CPU; 0 threads means all cores.
+
+    Turns onnxruntime's telemetry off, unless the user has set the variable.
+    """
+    os.environ.setdefault(TELEMETRY_OFF, "1")
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -85,6 +85,15 @@ class Scope:
             and (self.run_id is None or self.run_id == other.run_id)
         )
 
+    def overlaps(self, other: Scope) -> bool:
+        """Tells whether a chunk could be in both scopes."""
+        pairs = (
+            (self.user_id, other.user_id),
+            (self.agent_id, other.agent_id),
+            (self.run_id, other.run_id),
+        )
+        return all(mine is None or theirs is None or mine == theirs for mine, theirs in pairs)
+
 
 def is_storable(text: str) -> bool:
     """Tells whether every store can keep `text`: no NUL, no lone surrogate."""

@@ -21,7 +21,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from gcmem.errors import InvalidInputError
-from gcmem.serve.mcp_http import is_loopback, make_http_app
+from gcmem.serve.access import is_loopback
+from gcmem.serve.mcp_http import make_http_app
 
 T = TypeVar("T")
 COMMAND = [sys.executable, "-m", "gcmem", "mcp"]
@@ -197,6 +198,32 @@ def test_a_client_reaches_the_server_over_http_and_a_strange_web_page_does_not(
         assert post(url, INITIALIZE, Origin="null") == 403
 
 
+def test_without_a_token_a_proxy_opens_nothing(tmp_path: Path) -> None:
+    with serving("--path", str(tmp_path / "m.db")) as url:
+        for header in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"):
+            refused = httpx2.post(
+                url, json=INITIALIZE, headers={**HEADERS, header: "x"}, timeout=PATIENCE_S
+            )
+            assert refused.status_code == 403
+            assert "--token-env" in refused.json()["error_description"]
+        port = int(url.split(":")[2].removesuffix("/mcp"))
+        body = json.dumps(INITIALIZE)
+        lines = [f"POST /mcp HTTP/1.0\r\nHost: 127.0.0.1:{port}"]
+        lines += [f"{name}: {value}" for name, value in HEADERS.items()]
+        lines += [f"Content-Length: {len(body)}", "", body]
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
+            connection.sendall("\r\n".join(lines).encode())
+            assert b" 403 " in connection.recv(4096).split(b"\r\n")[0]
+
+
+def test_with_a_token_a_proxy_may_stand_before_the_server(tmp_path: Path) -> None:
+    options = ["--path", str(tmp_path / "m.db"), "--allow-host", "memory.example.org"]
+    with serving(*options, "--token-env", "TOKEN", env={"TOKEN": TOKEN}) as url:
+        headers = {"Host": "memory.example.org", "X-Forwarded-For": "203.0.113.9"}
+        assert post(url, INITIALIZE, Authorization=f"Bearer {TOKEN}", **headers) == 200
+        assert post(url, INITIALIZE, **headers) == 401
+
+
 def test_a_token_is_asked_of_everybody(tmp_path: Path) -> None:
     store = str(tmp_path / "m.db")
     with serving("--path", store, "--token-env", "TOKEN", env={"TOKEN": TOKEN}) as url:
@@ -224,6 +251,8 @@ def test_a_public_address_needs_a_token_and_a_name() -> None:
         for host in ("0.0.0.0", "::", "192.168.1.4", "memory.example.org", ""):
             with pytest.raises(InvalidInputError, match="--token-env"):
                 make_http_app(server, host=host)
+        with pytest.raises(InvalidInputError, match="--token-env"):
+            make_http_app(server, host="127.0.0.1", allowed_hosts=["memory.example.org"])
         with pytest.raises(InvalidInputError, match="too short"):
             make_http_app(server, host="127.0.0.1", token="short")
         with pytest.raises(InvalidInputError, match="--allow-host"):

@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from starlette.testclient import TestClient
 
 from gcmem import Memory
+from gcmem.calls import ScopedCache, one_call
 from gcmem.conflict import PairwiseOracle
 from gcmem.serve.keys import KeyStore
 from gcmem.serve.limits import Limits
@@ -188,7 +189,7 @@ def test_without_opentelemetry_nothing_happens() -> None:
     assert done.stdout.strip() == "ok", done.stderr
 
 
-def test_an_oracle_that_remembers_is_asked_once_for_a_set() -> None:
+def test_an_oracle_that_remembers_is_asked_once_a_scope_for_a_set() -> None:
     class Counting(RuleOracle):
         asked = 0
 
@@ -197,15 +198,22 @@ def test_an_oracle_that_remembers_is_asked_once_for_a_set() -> None:
             return super().judge(candidates)
 
     inner = Counting(same_slot)
-    oracle = RememberingOracle(inner, capacity=1)
+    oracle = RememberingOracle(inner)
     items = tuple(
         Candidate(chunk=Chunk(id=str(n), text=f"a={n}", at=day(n)), relevance=0.5, origin="mtm")
         for n in range(2)
     )
-    first, second = CandidateSet(query="a", items=items), CandidateSet(query="b", items=items)
-    assert oracle.judge(first) == oracle.judge(first) == inner.judge(first)
-    assert inner.asked == 2
-    oracle.judge(second)
-    oracle.judge(first)  # forgotten meanwhile
-    assert inner.asked == 4
+    candidates = CandidateSet(query="a", items=items)
+    cache = ScopedCache()
+    judged = []
+    for scope in (Scope(user_id="ana"), Scope(user_id="bob"), Scope(), Scope(user_id="ana")):
+        with one_call(cache, scope):
+            judged += [oracle.judge(candidates), oracle.judge(candidates)]
+    assert inner.asked == 3
+    assert set(judged) == {inner.judge(candidates)}
+    other = CandidateSet(query="b", items=items)
+    with one_call(cache, Scope(user_id="ana")):
+        oracle.judge(other)
+    oracle.judge(candidates)  # outside of a call nothing is remembered
+    assert inner.asked == 6
     assert oracle.id == inner.id

@@ -26,9 +26,10 @@ def test_what_was_added_is_listed_got_and_deleted(client: TestClient) -> None:
     assert first["user_id"] == "ana"
     assert first["metadata"] == {"a": 1}
     page = client.get("/v1/memories", params={"user_id": "ana", "limit": 1}).json()
+    assert page.pop("next") is not None
     assert page == {"memories": [first], "next_after_seq": first["seq"]}
     rest = client.get("/v1/memories", params={"after_seq": page["next_after_seq"]}).json()
-    assert rest == {"memories": [second], "next_after_seq": None}
+    assert rest == {"memories": [second], "next": None, "next_after_seq": None}
     assert client.get(f"/v1/memories/{first['id']}").json() == first
     assert client.delete(f"/v1/memories/{first['id']}").status_code == 204
     assert client.get(f"/v1/memories/{first['id']}").status_code == 404
@@ -39,7 +40,10 @@ def test_a_scope_is_erased_whole_and_must_be_named(client: TestClient) -> None:
     add(client, "city=Oslo", user_id="bob")
     assert client.delete("/v1/memories").status_code == 422
     assert client.delete("/v1/memories", params={"user": "ana"}).status_code == 422
-    assert client.delete("/v1/memories", params={"user_id": "ana"}).json() == {"forgotten": 2}
+    assert client.delete("/v1/memories", params={"user_id": "ana"}).json() == {
+        "forgotten": 2,
+        "left": 0,
+    }
     (left,) = client.get("/v1/memories").json()["memories"]
     assert left["user_id"] == "bob"
 

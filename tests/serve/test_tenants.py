@@ -24,6 +24,7 @@ class Tenants:
         (chunk,) = memory.add(SECRET, user_id="bob", at=day(5), metadata={"user_id": "ana", "x": 1})
         self.bobs_id = chunk.id
         self.memory = memory
+        self.keys = keys
         self.client = client
         self.ana = bearer(keys, "ana", scope=Scope(user_id="ana"))
         self.reader = bearer(keys, "reader", scope=Scope(user_id="ana"), read_only=True)
@@ -273,3 +274,23 @@ def test_without_keys_a_name_that_is_not_this_machine_s_is_refused(client: TestC
         assert client.get("/v1/memories", headers={"Host": host}).status_code == 403
     for host in ("localhost:8321", "127.0.0.1", "[::1]:8321", "[::1]"):
         assert client.get("/v1/memories", headers={"Host": host}).status_code == 200
+
+
+def test_an_untrusted_key_erases_only_what_is_untrusted(tenants: Tenants) -> None:
+    mine = tenants.memory.history(user_id="ana")[0].id
+    bot = bearer(tenants.keys, "bot", scope=Scope(user_id="ana"), untrusted=True)
+    client = tenants.client
+    added = [
+        client.post("/v1/memories", json={"messages": text}, headers=bot).json()["memories"][0]
+        for text in ("safe=1", "safe=2")
+    ]
+    refused = client.delete(f"/v1/memories/{mine}", headers=bot)
+    assert refused.status_code == 403
+    assert "trust 1" in refused.json()["detail"]
+    assert client.delete(f"/v1/memories/{added[0]['id']}", headers=bot).status_code == 204
+    assert client.delete(f"/v1/memories/{tenants.bobs_id}", headers=bot).status_code == 404
+    forgotten = client.delete("/v1/memories?user_id=ana", headers=bot)
+    assert forgotten.json() == {"forgotten": 1, "left": 1}
+    assert [chunk.id for chunk in tenants.memory.history(user_id="ana")] == [mine]
+    whole = client.delete("/v1/memories?user_id=ana", headers=tenants.ana)
+    assert whole.json() == {"forgotten": 1, "left": 0}

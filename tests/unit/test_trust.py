@@ -8,7 +8,7 @@ import pytest
 
 from gcmem import Memory, Settings
 from gcmem.conflict import PairwiseOracle
-from gcmem.errors import InvalidInputError
+from gcmem.errors import ChunkNotFoundError, InvalidInputError, TrustError
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.types import TRUSTED, UNTRUSTED
 from tests.conftest import NOW, day, same_slot
@@ -136,3 +136,21 @@ def test_a_store_from_before_trust_is_trusted(tmp_path: Path) -> None:
     with Memory(path, clock=lambda: NOW, **parts) as memory:  # type: ignore[arg-type]
         assert memory.get(before.id) == before
         assert before.trust == TRUSTED
+
+
+def test_erasing_and_changing_are_bounded_by_trust_where_asked_for(memory: Memory) -> None:
+    (said,) = memory.add("diet=tofu", user_id="ana", metadata={"x": 1})
+    (lie,) = memory.add("diet=meat", user_id="ana", trust=UNTRUSTED)
+    (other,) = memory.add("diet=soup", user_id="ana", trust=UNTRUSTED)
+    with pytest.raises(TrustError, match="trust 1"):
+        memory.delete(said.id, max_trust=UNTRUSTED)
+    with pytest.raises(TrustError, match="0 or below"):
+        memory.update(said.id, metadata={}, max_trust=UNTRUSTED)
+    with pytest.raises(ChunkNotFoundError):  # a scope comes first: nothing is told of others
+        memory.delete(said.id, user_id="bob", max_trust=UNTRUSTED)
+    assert memory.forget(ids=[said.id, other.id], max_trust=UNTRUSTED) == 1
+    assert memory.forget(ids=[said.id], filters={"x": 1}, max_trust=UNTRUSTED) == 0
+    assert memory.update(lie.id, metadata={"a": 1}, max_trust=UNTRUSTED).metadata == {"a": 1}
+    assert memory.forget(user_id="ana", max_trust=UNTRUSTED) == 1
+    assert memory.get_all() == (said,)
+    assert memory.forget(user_id="ana") == 1

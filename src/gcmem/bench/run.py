@@ -23,6 +23,7 @@ from gcmem.bench.outcomes import Condition, Outcome, Run, load_run, row_of
 from gcmem.bench.readers import MajorityReader
 from gcmem.bench.scoring import measured, scored
 from gcmem.bench.streams import Texts
+from gcmem.calls import ScopedCache, one_call
 from gcmem.conflict import GoldOracle
 from gcmem.dominance import (
     MultiFactor,
@@ -148,6 +149,7 @@ class _Player:
         self._readers = readers
         self._make_oracle = make_oracle
         self._judged: dict[tuple[str, str], tuple[tuple[Conflict, ...], float]] = {}
+        self._cache = ScopedCache()
 
     def play(self, condition: Condition) -> Outcome:
         """Returns the outcome of one condition."""
@@ -161,7 +163,8 @@ class _Player:
             ratio=instance.metadata.get("ratio"),
         )
         try:
-            return self._played(condition, empty)
+            with one_call(self._cache):
+                return self._played(condition, empty)
         except GCMemError as error:
             return replace(empty, error=f"{type(error).__name__}: {error}")
 

@@ -11,8 +11,9 @@ from gcmem.cli.options import AsJson, StorePath, StoreURL, locate, timezone
 from gcmem.cli.output import print_json, print_moved, progress_bar
 from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
+from gcmem.ingest.chunks import check_trust
 from gcmem.moving import FileOrigin, import_file, open_store
-from gcmem.types import check_choice
+from gcmem.types import TRUSTED, UNTRUSTED, check_choice
 
 
 def import_(
@@ -28,6 +29,13 @@ def import_(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out rows that can't be read, and count them.")
     ] = False,
+    trust: Annotated[
+        int | None,
+        typer.Option(help="The highest trust level that a row gets, 0 to 100; default: 1."),
+    ] = None,
+    untrusted: Annotated[
+        bool, typer.Option("--untrusted", help="The source may lie: the same as --trust 0.")
+    ] = False,
     verify: Annotated[bool, typer.Option(help="Count and hash both sides afterwards.")] = True,
     as_json: AsJson = False,
 ) -> None:
@@ -38,6 +46,7 @@ def import_(
     check_choice(origin, name="--from", allowed=get_args(FileOrigin))
     if not file.exists():  # said before a store is made at the path
         raise InvalidInputError(f"no file at {file}")
+    given = _trust(trust, untrusted=untrusted)
     encoder = default_encoder()
     target = open_store(locate(path=path, store=store).store, encoder=encoder)
     try:
@@ -48,6 +57,7 @@ def import_(
                 encoder=encoder,
                 origin=cast(FileOrigin, origin),
                 tz=timezone(tz),
+                trust=given,
                 skip_bad=skip_bad,
                 check=verify,
                 progress=advance,
@@ -59,3 +69,11 @@ def import_(
         print_json(moved)
     else:
         print_moved(moved)
+
+
+def _trust(level: int | None, *, untrusted: bool) -> int:
+    if untrusted and level is not None:
+        raise InvalidInputError("give --trust or --untrusted, not both")
+    if untrusted:
+        return UNTRUSTED
+    return check_trust(TRUSTED if level is None else level)

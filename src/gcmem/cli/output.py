@@ -164,6 +164,12 @@ def print_moved(moved: Moved) -> None:
         console.print(Text(f"left out, line {row.line}: {row.reason}"), style="yellow")
     if copied.bad:
         console.print(f"{copied.bad} rows could not be read and were left out.", style="yellow")
+    if copied.lowered:
+        rows = "1 row" if copied.lowered == 1 else f"{copied.lowered} rows"
+        got = "it got" if copied.lowered == 1 else "they got"
+        console.print(
+            f"{rows} claimed a higher trust level; {got} {copied.max_trust}. See --trust."
+        )
     if moved.verified is None:
         console.print("Not verified.")
         return

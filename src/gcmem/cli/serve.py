@@ -80,7 +80,7 @@ def serve(
         raise MissingExtraError("serve", package=error.name or "fastapi") from error
     where = locate(path=path, store=store, stm=stm)
     key_store = KeyStore(keys or keys_beside(where))
-    check_address(host, key_store)
+    check_address(host, key_store, named=keys is not None)
     limits = Limits(
         rate_per_s=rate,
         burst=burst,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from array import array
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from gcmem.calls import as_one_call, current_call, in_this_call
 from gcmem.conflict.cross_encoder import END, CrossEncoder, layout, pair_rows, tokens_of
 
 FOLDER = Path(__file__).parent.parent / "models" / "kappa"
-
-REMEMBERED = 20_000
-"""How many stances, and how many glances, are kept in memory."""
 
 
 class LocalClassifier:
@@ -36,21 +33,17 @@ class LocalClassifier:
         self._workers = workers
         self._model = CrossEncoder(folder / "model.onnx")
         self._screen = CrossEncoder(folder / "screen.onnx")
-        self._lock = threading.Lock()
-        # What was glanced at may be read more closely next.
-        self._glances: dict[bytes, float] = {}
-        # The oracle and the reader ask for the same stances.
-        self._stances: dict[tuple[tuple[str, ...], str], tuple[float, ...]] = {}
         self.id = f"{self._settings['name']}@{self._settings['version']}"
         self.threshold: float = self._settings["threshold"]
 
+    @as_one_call
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns, for each pair, how surely the two can't both be true now."""
         if not pairs:
             return []
         rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
         with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(self._conflict, rows, pairs))
+            return list(pool.map(in_this_call(self._conflict), rows, pairs))
 
     def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns the small model's opinion of each pair."""
@@ -58,16 +51,17 @@ class LocalClassifier:
             return []
         rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
         with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(self._glance, rows))
+            return list(pool.map(in_this_call(self._glance), rows))
 
     def stances(
         self, question: str, options: Sequence[str], texts: Sequence[str]
     ) -> list[tuple[float, ...]]:
         """Returns, for each text, the probability of every option, and last that of none."""
         asked = (question, *options)
-        with self._lock:
-            known = {text: self._stances.get((asked, text)) for text in texts}
-        missing = [text for text, stance in known.items() if stance is None]
+        # The oracle and the reader ask for the same stances in one call.
+        computed = current_call().computed
+        keys = {text: ("stance", self.id, asked, text) for text in texts}
+        missing = [text for text, key in keys.items() if key not in computed]
         if missing:
             tokens = tokens_of([*asked, *missing])
             room = self._settings["max_tokens"]
@@ -76,12 +70,8 @@ class LocalClassifier:
             ]
             with ThreadPoolExecutor(self._workers) as pool:
                 read = list(pool.map(partial(self._stance, count=len(options)), rows))
-            known.update(zip(missing, read, strict=True))
-            with self._lock:
-                if len(self._stances) > REMEMBERED:
-                    self._stances.clear()
-                self._stances.update(((asked, t), s) for t, s in zip(missing, read, strict=True))
-        return [stance for text in texts if (stance := known[text]) is not None]
+            computed.update(zip((keys[text] for text in missing), read, strict=True))
+        return [computed[keys[text]] for text in texts]
 
     def answers(self, question: str, texts: Sequence[str]) -> list[float]:
         """Returns, for each text, how surely it answers the question."""
@@ -121,15 +111,13 @@ class LocalClassifier:
         return _probability(screen["scale"] * self._screen_logit(row) + screen["bias"])
 
     def _screen_logit(self, row: list[int]) -> float:
-        key = array("I", row).tobytes()
-        known = self._glances.get(key)
-        if known is None:
+        """Returns the small model's logit; what was glanced at may be read more closely next."""
+        computed = current_call().computed
+        key = ("glance", self.id, array("I", row).tobytes())
+        if key not in computed:
             (logit,) = self._screen.run(row, ["pair"])
-            known = float(logit)
-            with self._lock:
-                if len(self._glances) >= REMEMBERED:
-                    self._glances.clear()
-                self._glances[key] = known
+            computed[key] = float(logit)
+        known: float = computed[key]
         return known
 
     def _stance(self, row: list[int], *, count: int) -> tuple[float, ...]:

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from gcmem.calls import as_one_call, current_call
 from gcmem.conflict.focus import Focus
 from gcmem.conflict.pairs import by_time, possible_pairs
 from gcmem.errors import InvalidInputError
@@ -64,13 +65,16 @@ class TopicGate:
             return []
         few = len(pairs) <= FEW
         asked = [] if few or not candidates.query.strip() else [candidates.query]
-        texts = list(dict.fromkeys([*asked, *(chunk.text for pair in pairs for chunk in pair)]))
-        row = {text: number for number, text in enumerate(texts)}
-        vectors = self._encoder.encode(texts)
+        chunks = {chunk.id: chunk for pair in pairs for chunk in pair}
+        # By id as well: once a chunk is erased, nobody finds its vector by its text.
+        keys = [("chunk", self._encoder.id, chunk.id, chunk.text) for chunk in chunks.values()]
+        texts = [chunk.text for chunk in chunks.values()]
+        vectors = current_call().vectors(keys, texts, self._encoder)
+        row = {chunk_id: number for number, chunk_id in enumerate(chunks)}
         close = closeness(
-            vectors[[row[older.text] for older, _ in pairs]],
-            vectors[[row[newer.text] for _, newer in pairs]],
-            vectors[0] if asked else None,
+            vectors[[row[older.id] for older, _ in pairs]],
+            vectors[[row[newer.id] for _, newer in pairs]],
+            self._encoder.encode(asked)[0] if asked else None,
         )
         order = np.argsort(-close, kind="stable").tolist()
         bound = self._bound / 2 if few else self._bound
@@ -111,6 +115,7 @@ class PairwiseOracle:
         own = getattr(classifier, "threshold", 0.5)
         self.id = classifier.id if threshold == own else f"{classifier.id}[>={threshold:g}]"
 
+    @as_one_call
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts that decide which chunks stay."""
         *stages, far = self._witnesses(candidates)

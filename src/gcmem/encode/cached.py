@@ -1,24 +1,24 @@
-"""An encoder that remembers: the past is immutable, so a text's vector is too."""
+"""An encoder that reads each text once a call."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
 
+from gcmem.calls import current_call
 from gcmem.protocols import Encoder, Vectors
 
 
 class CachedEncoder:
-    """Keeps the vectors of the most recently used texts; safe from several threads."""
+    """Encodes a text once within a call; no call sees what another has encoded.
 
-    def __init__(self, encoder: Encoder, *, capacity: int = 20_000) -> None:
+    The stages of one search need the vectors of the same texts. Sharing them between calls would
+    let one caller find out what texts another has used.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._capacity = capacity
-        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
-        self._lock = threading.Lock()
         self.id = encoder.id
         self.dimensions = encoder.dimensions
 
@@ -28,21 +28,16 @@ class CachedEncoder:
         return encoder if isinstance(encoder, cls) else cls(encoder)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Returns one unit vector a text, encoding only those not seen lately."""
+        """Returns one unit vector a text, encoding only those that this call has not seen."""
         if not texts:
             return np.empty((0, self.dimensions), dtype=np.float32)
-        with self._lock:
-            known = {text: self._vectors[text] for text in texts if text in self._vectors}
-        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        computed = current_call().computed
+        keys = {text: ("vector", self.id, text) for text in texts}
+        missing = [text for text, key in keys.items() if key not in computed]
         if missing:
-            known.update(zip(missing, self._encoder.encode(missing), strict=True))
-        with self._lock:
-            for text in texts:
-                self._vectors[text] = known[text]
-                self._vectors.move_to_end(text)
-            while len(self._vectors) > self._capacity:
-                self._vectors.popitem(last=False)
-        return np.stack([known[text] for text in texts])
+            vectors = self._encoder.encode(missing)
+            computed.update(zip((keys[text] for text in missing), vectors, strict=True))
+        return np.stack([computed[keys[text]] for text in texts])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Returns each text's token count by the encoder behind."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from gcmem.errors import InvalidInputError
+from gcmem.ingest.chunks import check_trust
 from gcmem.moving.copying import Copied, copy_rows
 from gcmem.moving.exporting import Exported, FileFormat, export_file
 from gcmem.moving.jsonl import JsonlFile, open_binary
@@ -17,7 +18,7 @@ from gcmem.moving.rows import ForeignRows, Source
 from gcmem.moving.stores import LogRows, open_store
 from gcmem.moving.verifying import Verified, verify
 from gcmem.protocols import Encoder, Progress, Store
-from gcmem.types import check_choice
+from gcmem.types import TRUSTED, check_choice
 
 __all__ = [
     "Copied",
@@ -55,6 +56,7 @@ def import_file(
     origin: FileOrigin = "gcmem",
     tz: tzinfo | None = None,
     now: datetime | None = None,
+    trust: int = TRUSTED,
     skip_bad: bool = False,
     check: bool = True,
     progress: Progress | None = None,
@@ -63,19 +65,27 @@ def import_file(
     """Takes a file of chunks in: an export, rows in JSON lines or Parquet, or mem0's memories.
 
     Chunks that are there already are passed over. `tz` is meant by times without an offset in rows
-    that gcmem did not write; `now` is the recording time of rows that carry none.
+    that gcmem did not write; `now` is the recording time of rows that carry none. `trust` is the
+    highest trust level that a row gets, whatever the file says: anybody can write a file.
     """
+    check_trust(trust)
     check_choice(origin, name="origin", allowed=("gcmem", "mem0"))
     now = now or datetime.now(UTC)
     source = _open_file(path, origin=origin, foreign=ForeignRows(now=now, tz=tz))
     copied = copy_rows(
-        source, store, encoder=encoder, now=now, skip_bad=skip_bad, progress=progress
+        source,
+        store,
+        encoder=encoder,
+        now=now,
+        skip_bad=skip_bad,
+        max_trust=trust,
+        progress=progress,
     )
     return Moved(
         source=source.name,
         target=store.log.location,
         copied=copied,
-        verified=verify(source, store.log, progress=check_progress) if check else None,
+        verified=verify(source, store.log, trust=False, progress=check_progress) if check else None,
     )
 
 
@@ -91,6 +101,7 @@ def migrate(
     """Copies every chunk of one store into another, with its vector where the encoders agree.
 
     What the source gets meanwhile is left for the next call; what the target has is passed over.
+    Trust levels are kept: both stores are the caller's own.
     """
     if source.log.location == target.log.location:
         raise InvalidInputError(f"{source.log.location} is both source and target")

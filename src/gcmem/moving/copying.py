@@ -9,10 +9,11 @@ from datetime import datetime
 import numpy as np
 
 from gcmem.errors import BadRowError, EncoderMismatchError, InvalidInputError
+from gcmem.ingest.chunks import MAX_TRUST
 from gcmem.moving.rows import BadRow, Row, Source
 from gcmem.moving.stores import BATCH
 from gcmem.protocols import Encoder, Progress, Store, Vectors
-from gcmem.types import ORIGIN_KEY, Chunk, ChunkFilter
+from gcmem.types import ORIGIN_KEY, TRUSTED, Chunk, ChunkFilter
 
 MOST_NAMED = 20
 """Bad rows that a report names; further ones are only counted."""
@@ -29,6 +30,9 @@ class Copied:
     bad: int = 0
     bad_rows: tuple[BadRow, ...] = ()
     merged: bool = False
+    lowered: int = 0
+    """Rows that claimed more than the usual trust, and got `max_trust` instead."""
+    max_trust: int = MAX_TRUST
 
 
 @dataclass
@@ -38,6 +42,7 @@ class _Tally:
     embedded: int = 0
     bad: int = 0
     bad_rows: list[BadRow] = field(default_factory=list)
+    lowered: int = 0
 
 
 def copy_rows(
@@ -47,12 +52,13 @@ def copy_rows(
     encoder: Encoder,
     now: datetime,
     skip_bad: bool = False,
+    max_trust: int = MAX_TRUST,
     progress: Progress | None = None,
 ) -> Copied:
     """Stores every row whose chunk is not there yet; stopped at any moment, it can be called again.
 
     A bad row is an error, and its batch is not stored, unless `skip_bad` leaves such rows out.
-    `now` is the recording time of rows that carry none.
+    `now` is the recording time of rows that carry none. No row gets more trust than `max_trust`.
     """
     stored_with = store.log.encoder_id
     if stored_with not in (None, encoder.id):
@@ -64,7 +70,7 @@ def copy_rows(
     reuse = source.encoder_id == encoder.id
     for batch in _batches(source, tally, reuse=reuse, skip_bad=skip_bad):
         known = store.log.get([row.chunk.id for row in batch])
-        rows = marker.new_rows(batch, known)
+        rows = _believed(marker.new_rows(batch, known), max_trust, tally)
         _append(store, rows, encoder=encoder, now=now, reuse=reuse, tally=tally)
         tally.rows += len(batch)
         if progress is not None:
@@ -77,6 +83,8 @@ def copy_rows(
         bad=tally.bad,
         bad_rows=tuple(tally.bad_rows),
         merged=bool(marker.merging and tally.added),
+        lowered=tally.lowered,
+        max_trust=max_trust,
     )
 
 
@@ -131,6 +139,17 @@ def _batches(source: Source, tally: _Tally, *, reuse: bool, skip_bad: bool) -> I
             batch = []
     if batch:
         yield batch
+
+
+def _believed(rows: list[Row], max_trust: int, tally: _Tally) -> list[Row]:
+    """Returns the rows, each trusted `max_trust` at the most."""
+    tally.lowered += sum(row.chunk.trust > max(max_trust, TRUSTED) for row in rows)
+    return [
+        replace(row, chunk=replace(row.chunk, trust=max_trust))
+        if row.chunk.trust > max_trust
+        else row
+        for row in rows
+    ]
 
 
 def _append(

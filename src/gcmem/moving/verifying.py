@@ -13,7 +13,7 @@ from gcmem.protocols import ChunkLog, Progress
 from gcmem.types import ORIGIN_KEY, Chunk
 
 MOST_NAMED = 5
-FIELDS = ("text", "at", "recorded_at", "scope", "speaker", "session", "metadata")
+FIELDS = ("text", "at", "recorded_at", "scope", "speaker", "session", "metadata", "trust")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +28,13 @@ class Verified:
     in_order: bool
 
 
-def verify(source: Source, log: ChunkLog, *, progress: Progress | None = None) -> Verified:
+def verify(
+    source: Source, log: ChunkLog, *, trust: bool = True, progress: Progress | None = None
+) -> Verified:
     """Reads the source once more and compares every row with the chunk in the log.
 
-    A recording time that the source does not give, and the mark of a merge, are the store's own.
+    A recording time that the source does not give, and the mark of a merge, are the store's own;
+    without `trust`, so are trust levels.
     Rows that can't be read are passed over: the copy has reported them.
     """
     count = found = ours = theirs = last_seq = 0
@@ -52,6 +55,8 @@ def verify(source: Source, log: ChunkLog, *, progress: Progress | None = None) -
                 _note(differences, f"chunk {row.chunk.id} (line {row.line}) is missing")
                 continue
             found += 1
+            if not trust:
+                chunk = replace(chunk, trust=row.chunk.trust)
             arrived = canonical(chunk, recorded=recorded)
             theirs += digest_of(arrived)
             if arrived != content:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.datastructures import Headers
 
-from gcmem.errors import ForbiddenError, NotAuthenticatedError, PublicAddressError
+from gcmem.errors import (
+    ForbiddenError,
+    NoKeysError,
+    NotAuthenticatedError,
+    PublicAddressError,
+)
 from gcmem.serve.keys import KeyStore
-from gcmem.types import Scope
+from gcmem.types import UNTRUSTED, Scope
 
 FIELDS = ("user_id", "agent_id", "run_id")
+FORWARDED = ("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip")
+"""Headers that proxies add, beside those that begin with X-Forwarded-."""
+MAKE_A_KEY = "make a key: gcmem keys create NAME"
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,16 +53,30 @@ class Caller:
         if self.read_only:
             raise ForbiddenError("this key is read-only; use one that may write")
 
+    @property
+    def max_trust(self) -> int | None:
+        """Up to which trust level the caller may erase and change memories; None for any."""
+        return UNTRUSTED if self.untrusted else None
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the caller may see one scope only."""
+        return self.scope != Scope()
+
     def check_is_unbound(self) -> None:
         """Raises where the key is bound to a scope: some figures are of everybody."""
-        if self.scope != Scope():
+        if self.is_bound:
             raise ForbiddenError("this key is bound to a scope; use one that is not")
 
 
-def identify(headers: Headers, keys: KeyStore | None) -> Caller:
-    """Returns the caller of a request; raises where a key is needed and there is no good one."""
+def identify(request: Mapping[str, Any], keys: KeyStore | None) -> Caller:
+    """Returns the caller of a request (an ASGI scope), or raises where it may not be answered."""
+    headers = Headers(scope=request)  # type: ignore[arg-type]
+    check_origin(headers)
     if keys is None or not keys.required:
-        return _anyone(headers)
+        check_is_direct(request, remedy=MAKE_A_KEY)
+        _check_name(headers)
+        return Caller()
     given = headers.getlist("authorization")
     if len(given) > 1:
         # Two parties in the middle could each believe another one of them.
@@ -71,20 +96,63 @@ def identify(headers: Headers, keys: KeyStore | None) -> Caller:
     )
 
 
-def _anyone(headers: Headers) -> Caller:
+def _check_name(headers: Headers) -> None:
     # A web page can point its own name at this machine; the browser still tells that name.
-    host = headers.get("host", "")
-    if not is_loopback(host.removesuffix(f":{_port(host)}").strip("[]")):
+    if not is_loopback(_split(headers.get("host", ""))[0]):
         raise ForbiddenError(
-            "a server without keys answers to 127.0.0.1 and localhost only; make a key: "
-            "gcmem keys create NAME"
+            f"a server without keys answers to 127.0.0.1 and localhost only; {MAKE_A_KEY}"
         )
-    return Caller()
 
 
-def _port(host: str) -> str:
-    port = host.rpartition(":")[2]
-    return port if port.isdigit() and not host.endswith("]") else ""
+def check_is_direct(request: Mapping[str, Any], *, remedy: str) -> None:
+    """Raises unless a request (an ASGI scope) comes from this machine, and through no proxy.
+
+    The connection must have arrived at a loopback address. A proxy on this machine passes that
+    test, so its traces are looked for: headers that proxies add, and HTTP/1.0, which nginx speaks
+    to servers unless told otherwise.
+    """
+    if not is_loopback((request.get("server") or ("",))[0]):
+        raise ForbiddenError(f"this server answers only to its own machine; {remedy}")
+    names = list(Headers(scope=request))  # type: ignore[arg-type]
+    traces = [name for name in names if name in FORWARDED or name.startswith("x-forwarded-")]
+    if request.get("http_version") == "1.0":
+        traces.append("HTTP/1.0")
+    if traces:
+        raise ForbiddenError(
+            f"a proxy forwarded this request ({', '.join(traces)}), and the server would let in "
+            f"everybody whom the proxy serves; {remedy}"
+        )
+
+
+def check_origin(headers: Headers) -> None:
+    """Raises where a web page makes the request that does not come from this server itself."""
+    given = headers.getlist("origin")
+    if not given:
+        return  # no browser, or a browser that only reads its own page
+    scheme, _, rest = given[0].lower().partition("://")
+    own = headers.get("host", "").lower()
+    if (
+        len(given) > 1
+        or scheme not in DEFAULT_PORTS
+        or _address(rest, scheme) != _address(own, scheme)
+    ):
+        raise ForbiddenError(
+            "a web page from elsewhere made this request (see its Origin header); only pages of "
+            "this server may. Behind a proxy, pass the Host header on as it came"
+        )
+
+
+def _address(host: str, scheme: str) -> tuple[str, int]:
+    name, port = _split(host)
+    return name, int(port) if port else DEFAULT_PORTS[scheme]
+
+
+def _split(host: str) -> tuple[str, str]:
+    """Splits a Host header into the name, without brackets, and the port."""
+    name, colon, port = host.rpartition(":")
+    if not colon or not port.isdecimal() or host.endswith("]"):
+        name, port = host, ""
+    return name.removeprefix("[").removesuffix("]"), port
 
 
 def is_loopback(host: str) -> bool:
@@ -97,7 +165,15 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check_address(host: str, keys: KeyStore) -> None:
-    """Raises where others could reach a memory that asks for no key."""
-    if not is_loopback(host) and not any(key.revoked_at is None for key in keys.list()):
+def check_address(host: str, keys: KeyStore, *, named: bool = False) -> None:
+    """Raises where others could reach a memory that asks for no key; `named`: keys were asked for.
+
+    From then on a server that others reach asks for keys, whatever becomes of their file.
+    """
+    if named and not keys.required:
+        raise NoKeysError(keys.path)
+    if is_loopback(host):
+        return
+    if not any(key.revoked_at is None for key in keys.list()):
         raise PublicAddressError(host, keys=keys.path)
+    keys.require()

@@ -50,11 +50,14 @@ def make_app(
 ) -> FastAPI:
     """Returns the application over a memory, which it closes when it stops.
 
-    Without `keys`, or while there are none, it answers anyone who calls it by a loopback name.
+    Without `keys`, or while there are none, it answers requests that come straight from this
+    machine. Once there was a key, it asks for one until it stops.
     `resolver` judges the documents of /v1/resolve; it must not remember verdicts by id.
     """
     limits = limits or Limits()
     metrics = metrics or Metrics()
+    if keys is not None:
+        _ = keys.required  # now, since the file may be gone when the first request comes
     service = Service(
         memory=memory,
         resolver=resolver or resolver_for(memory),

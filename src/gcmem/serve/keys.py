@@ -56,8 +56,10 @@ class ApiKey:
 
 
 class KeyStore:
-    """The keys of one server in a small SQLite file; every look-up reads it, so a revocation
-    acts at once, also when another process makes it.
+    """The keys of one server in a small SQLite file.
+
+    Every look-up reads the file that is at the path now, so a revocation, or another file in its
+    place, acts at once.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -65,6 +67,7 @@ class KeyStore:
         self.path = Path(path).expanduser()
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._opened: tuple[int, ...] = ()
         self._was_required = False
 
     def create(
@@ -138,19 +141,21 @@ class KeyStore:
 
     @property
     def required(self) -> bool:
-        """Whether requests need a key: from the first key on, also when all are revoked."""
+        """Whether requests need a key: from the first key on, whatever becomes of the file."""
         if not self._was_required and self.path.exists():
             with self._using() as connection:
                 found = connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone()
             self._was_required = found is not None
         return self._was_required
 
+    def require(self) -> None:
+        """Makes requests need a key from now on, also if there is none."""
+        self._was_required = True
+
     def close(self) -> None:
         """Closes the file."""
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._disconnect()
 
     def _make_file(self) -> None:
         try:
@@ -165,16 +170,8 @@ class KeyStore:
     def _using(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             try:
-                if self._connection is None:
-                    self._connection = sqlite3.connect(
-                        self.path,
-                        timeout=BUSY_TIMEOUT_S,
-                        isolation_level=None,
-                        check_same_thread=False,
-                    )
-                    self._connection.executescript(TABLES)
-                yield self._connection
-            except sqlite3.OperationalError as error:
+                yield self._connected()
+            except (sqlite3.OperationalError, OSError) as error:
                 raise StoreUnavailableError(
                     f"can't use the keys in {self.path}: {error}"
                 ) from error
@@ -182,6 +179,29 @@ class KeyStore:
                 raise StoreCorruptError(
                     f"{self.path} is no file of keys, or is damaged ({error}); pass --keys FILE"
                 ) from error
+
+    def _connected(self) -> sqlite3.Connection:
+        """Returns a connection to the file at the path, which may be another one than before."""
+        found = self.path.stat()
+        place = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
+        if self._connection is None or place != self._opened:
+            self._disconnect()
+            # "rw": a file that was moved away this very moment is not made anew.
+            self._connection = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?mode=rw",
+                uri=True,
+                timeout=BUSY_TIMEOUT_S,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            self._connection.executescript(TABLES)
+            self._opened = place
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 def _digest(secret: str) -> bytes:

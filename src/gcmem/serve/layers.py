@@ -18,6 +18,7 @@ from gcmem.serve.keys import KeyStore
 from gcmem.serve.limits import Limits, TokenBuckets, is_too_deep
 from gcmem.serve.logs import LOGGER
 from gcmem.serve.metrics import Metrics
+from gcmem.serve.rendering import shows_seq
 
 PROTECTED = ("/v1", "/mcp", "/metrics")
 """Paths that need a key, where keys are in use."""
@@ -117,8 +118,9 @@ class Admission:
         if scope["type"] == "http" and is_protected(scope["path"]):
             state = scope["state"]
             try:
-                caller = identify(Headers(scope=scope), self._keys)
+                caller = identify(scope, self._keys)
                 state["caller"] = caller
+                shows_seq.set(not caller.is_bound)
                 self._buckets.take(caller.id)
             except GCMemError as error:
                 reply = problems.from_error(error, request_id=state["request_id"])

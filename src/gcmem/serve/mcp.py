@@ -74,7 +74,8 @@ KnownAt = Annotated[
 def make_server(memory: Memory, *, scope: Scope | None = None, trust: int = TRUSTED) -> MCPServer:
     """Returns a server bound to one scope: no call reads or writes outside of it.
 
-    `trust` is the level of what is added through it. The caller closes the memory.
+    `trust` is the level of what is added through it; if that is less than usual, nothing that is
+    trusted more can be erased through it. The caller closes the memory.
     """
     tools = MemoryTools(memory, scope=scope or Scope(), trust=trust)
     server: MCPServer = MCPServer(
@@ -124,6 +125,7 @@ class MemoryTools:
         self._scope = scope
         self._ids: dict[str, Any] = asdict(scope)
         self._trust = trust
+        self._max_trust = trust if trust < TRUSTED else None
 
     def add_memory(
         self,
@@ -244,7 +246,7 @@ class MemoryTools:
         """Erases one memory for good; it can't be undone. Use it only when the user asks for
         something to be forgotten, never because a fact changed: for that, add the new fact.
         """
-        self._memory.delete(memory_id, **self._ids)
+        self._memory.delete(memory_id, max_trust=self._max_trust, **self._ids)
         return DeletedOut(id=memory_id)
 
     def newest_resource(self) -> str:

@@ -12,16 +12,18 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gcmem.errors import InvalidInputError
+from gcmem.errors import ForbiddenError, InvalidInputError
+from gcmem.serve.access import check_is_direct, is_loopback
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 LEAST_TOKEN_CHARS = 16
+SET_A_TOKEN = "set one in the environment and name it, --token-env GCMEM_MCP_TOKEN"
 
 
 def make_http_app(
     server: MCPServer, *, host: str, token: str | None = None, allowed_hosts: Sequence[str] = ()
 ) -> ASGIApp:
-    """Returns the application, at /mcp; without a token, only a loopback host is accepted.
+    """Returns the application, at /mcp; without a token, for direct requests of this machine only.
 
     A request must name one of `allowed_hosts`, `host` or this machine in its Host header, and
     come from no other web page: a page whose name is made to point here gets nothing.
@@ -30,8 +32,11 @@ def make_http_app(
         raise InvalidInputError(f"the token is too short: use {LEAST_TOKEN_CHARS} characters")
     if not is_loopback(host) and token is None:
         raise InvalidInputError(
-            f"{host} can be reached from other machines, so a token is needed: "
-            "set one in the environment and name it, --token-env GCMEM_MCP_TOKEN"
+            f"{host} can be reached from other machines, so a token is needed: {SET_A_TOKEN}"
+        )
+    if allowed_hosts and token is None:
+        raise InvalidInputError(
+            f"others reach this server as {allowed_hosts[0]}, so a token is needed: {SET_A_TOKEN}"
         )
     names = [*LOOPBACK, *allowed_hosts]
     if _is_every_address(host):
@@ -53,7 +58,7 @@ def make_http_app(
         ],
     )
     app: ASGIApp = server.streamable_http_app(host=host, transport_security=security)
-    return app if token is None else BearerToken(app, token)
+    return DirectOnly(app) if token is None else BearerToken(app, token)
 
 
 def serve_http(app: ASGIApp, *, host: str, port: int) -> None:
@@ -61,19 +66,29 @@ def serve_http(app: ASGIApp, *, host: str, port: int) -> None:
     uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False)
 
 
-def is_loopback(host: str) -> bool:
-    """Tells whether a host to listen on can be reached from this machine alone."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _is_every_address(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
         return not host
+
+
+class DirectOnly:
+    """Lets through only requests that come from this machine, and through no proxy."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers 403 to anybody else."""
+        if scope["type"] != "lifespan":
+            try:
+                check_is_direct(scope, remedy=f"ask for a token: {SET_A_TOKEN}")
+            except ForbiddenError as error:
+                body = {"error": "forbidden", "error_description": str(error)}
+                await JSONResponse(body, status_code=403)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
 
 class BearerToken:

@@ -9,14 +9,17 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from gcmem.errors import ForbiddenError, InvalidInputError
 from gcmem.ingest import Message
+from gcmem.memory import Memory
 from gcmem.serve import schemas, telemetry
 from gcmem.serve.access import Caller
+from gcmem.serve.cursors import cursor_of, place_of
 from gcmem.serve.problems import responses
 from gcmem.serve.rendering import chunk_json
 from gcmem.serve.service import Service, caller_of
 from gcmem.serve.timeline import Page, page_of
-from gcmem.types import TRUSTED, UNTRUSTED, ChunkFilter, Scope
+from gcmem.types import TRUSTED, UNTRUSTED, Chunk, ChunkFilter, Scope
 
 READ = responses(401, 403, 422, 429, 500, 503)
 WRITE = responses(400, 401, 403, 408, 413, 415, 422, 429, 500, 503)
@@ -69,18 +72,17 @@ def memory_routes(service: Service) -> APIRouter:
     async def list_all(query: Annotated[schemas.ListQuery, Query()], caller: Asking) -> Response:
         """List memories in the order in which they were recorded."""
         scope = caller.narrow(query.asked_scope())
-        chunks = await service.run(
-            partial(
-                memory.get_all,
-                **fields(scope),
-                after_seq=query.after_seq,
-                limit=query.limit + 1,
-            )
-        )
+        if query.after_seq and caller.is_bound:
+            raise ForbiddenError("this key is bound to a scope: continue with `cursor`")
+        chunks = await service.run(partial(_listed, memory, query, scope=scope))
         shown = chunks[: query.limit]
-        more = shown[-1].seq if len(chunks) > query.limit else None
+        more = len(chunks) > query.limit
         return JSONResponse(
-            {"memories": [chunk_json(chunk) for chunk in shown], "next_after_seq": more}
+            {
+                "memories": [chunk_json(chunk) for chunk in shown],
+                "next": cursor_of(shown[-1], chunks[query.limit]) if more else None,
+                "next_after_seq": shown[-1].seq if more and not caller.is_bound else None,
+            }
         )
 
     @router.delete(
@@ -92,15 +94,22 @@ def memory_routes(service: Service) -> APIRouter:
     async def forget(
         query: Annotated[schemas.ItemQuery, Query()], request: Request, caller: Asking
     ) -> Response:
-        """Erase a whole scope for good: all of a user, an agent or a run; one must be named."""
+        """Erase a whole scope for good: all of a user, an agent or a run; one must be named.
+
+        An untrusted key erases only what is untrusted, and is told how many memories are left.
+        """
         caller.check_may_write()
         asked = query.asked_scope()
         scope = caller.narrow(asked)
         # A key's own scope is not enough: nobody means everything by saying nothing.
-        erase = partial(memory.forget, **fields(scope if asked != Scope() else asked))
+        meant = scope if asked != Scope() else asked
+        erase = partial(memory.forget, **fields(meant), max_trust=caller.max_trust)
         with spans.open("delete_memory", headers=request.headers, agent_id=scope.agent_id):
             count = await service.run(erase)
-        return JSONResponse({"forgotten": count})
+        left = 0
+        if caller.max_trust is not None:
+            left = await service.run(partial(memory.store.log.count, ChunkFilter(scope=meant)))
+        return JSONResponse({"forgotten": count, "left": left})
 
     @router.get(
         "/memories/{memory_id}",
@@ -130,7 +139,8 @@ def memory_routes(service: Service) -> APIRouter:
         caller.check_may_write()
         scope = caller.narrow(query.asked_scope())
         with spans.open("delete_memory", headers=request.headers, record_id=memory_id):
-            await service.run(partial(memory.delete, memory_id, **fields(scope)))
+            erase = partial(memory.delete, memory_id, **fields(scope), max_trust=caller.max_trust)
+            await service.run(erase)
         return Response(status_code=204)
 
     @router.get(
@@ -154,6 +164,17 @@ def memory_routes(service: Service) -> APIRouter:
         return JSONResponse(_timeline_json(page))
 
     return router
+
+
+def _listed(memory: Memory, query: schemas.ListQuery, *, scope: Scope) -> tuple[Chunk, ...]:
+    """Returns a page in recording order, and one memory more where there is one."""
+    after_seq = query.after_seq
+    if query.cursor is not None:
+        if after_seq:
+            raise InvalidInputError("pass `cursor` or `after_seq`, not both")
+        chunk, begins = place_of(query.cursor, memory, scope=scope)
+        after_seq = (chunk.seq or 0) - int(begins)
+    return memory.get_all(**fields(scope), after_seq=after_seq, limit=query.limit + 1)
 
 
 def fields(scope: Scope) -> dict[str, Any]:

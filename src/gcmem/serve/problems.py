@@ -25,6 +25,7 @@ from gcmem.errors import (
     RateLimitedError,
     ServeError,
     StoreError,
+    TrustError,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -33,6 +34,7 @@ STATUSES: tuple[tuple[type[GCMemError], int], ...] = (
     (ChunkNotFoundError, 404),
     (NotAuthenticatedError, 401),
     (ForbiddenError, 403),
+    (TrustError, 403),
     (RateLimitedError, 429),
     (OverloadedError, 503),
     (ServeError, 503),

@@ -6,12 +6,19 @@ Written by hand rather than validated on the way out: a reply holds up to a few 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
 
 from gcmem.types import Answer, Candidate, Chunk, Conflict, SearchResult, Shadow, Timings
 
 JSON = dict[str, Any]
+
+shows_seq: ContextVar[bool] = ContextVar("gcmem_shows_seq", default=False)
+"""Whether whoever asks may see sequence numbers, which count what everybody writes.
+
+Set for each request where its caller becomes known, so that no route can forget it.
+"""
 
 
 def time_json(at: datetime | None) -> str | None:
@@ -26,7 +33,7 @@ def chunk_json(chunk: Chunk) -> JSON:
         "text": chunk.text,
         "at": time_json(chunk.at),
         "recorded_at": time_json(chunk.recorded_at),
-        "seq": chunk.seq,
+        "seq": chunk.seq if shows_seq.get() else None,
         "user_id": chunk.scope.user_id,
         "agent_id": chunk.scope.agent_id,
         "run_id": chunk.scope.run_id,

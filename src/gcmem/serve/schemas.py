@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
+from gcmem.serve.cursors import PATTERN
 from gcmem.types import MAX_SCOPE_ID_CHARS, AnswerPath, Mode, PromptMode, Scope
 
 MAX_MESSAGES = 256
@@ -167,7 +168,13 @@ class ListQuery(Scoped):
 
     model_config = ConfigDict(extra="forbid")
 
-    after_seq: int = Field(0, ge=0, le=MAX_SEQ, description="Continues a list.")
+    cursor: str | None = Field(None, pattern=PATTERN, description="`next` of the page before.")
+    after_seq: int = Field(
+        0,
+        ge=0,
+        le=MAX_SEQ,
+        description="Lists what was recorded later; not for a key that is bound to a scope.",
+    )
     limit: int = Field(100, ge=1, le=MAX_PAGE)
 
 
@@ -186,9 +193,7 @@ class HistoryQuery(Scoped):
     known_at: Time | None = None
     newest_first: bool = True
     limit: int = Field(100, ge=1, le=MAX_PAGE)
-    before: str | None = Field(
-        None, pattern=r"^-?[0-9]{1,18}\.[0-9]{1,18}$", description="`next` of the page before."
-    )
+    before: str | None = Field(None, pattern=PATTERN, description="`next` of the page before.")
 
 
 class ChunkOut(BaseModel):
@@ -200,7 +205,9 @@ class ChunkOut(BaseModel):
     text: str
     at: AwareDatetime
     recorded_at: AwareDatetime
-    seq: int
+    seq: int | None = Field(
+        description="Its place in the whole log; null for a key that is bound to a scope."
+    )
     user_id: str | None
     agent_id: str | None
     run_id: str | None
@@ -232,6 +239,7 @@ class Forgotten(BaseModel):
     """How many memories were erased."""
 
     forgotten: int
+    left: int = Field(description="How many stay since they are trusted more than the key is.")
 
 
 class Memories(BaseModel):
@@ -243,7 +251,10 @@ class Memories(BaseModel):
 class MemoryPage(Memories):
     """A page of memories in the order in which they were recorded."""
 
-    next_after_seq: int | None
+    next: str | None = Field(description="Pass it as `cursor` for the next page.")
+    next_after_seq: int | None = Field(
+        description="The same for `after_seq`; null for a key that is bound to a scope."
+    )
 
 
 class Timeline(BaseModel):

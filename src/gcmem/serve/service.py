@@ -18,6 +18,7 @@ from gcmem.protocols import ConflictOracle
 from gcmem.qualify import Verdict
 from gcmem.serve.access import Caller
 from gcmem.serve.metrics import Metrics
+from gcmem.serve.remembering import UnknownDocuments
 from gcmem.serve.telemetry import Spans
 from gcmem.serve.workers import Workers
 from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter
@@ -81,11 +82,15 @@ class Service:
 def resolver_for(memory: Memory) -> ConflictOracle:
     """Returns an oracle for documents that are not in the log.
 
-    The memory's own one may remember verdicts by id, and ids of other people's documents mean
-    nothing; the shipped one without a cache shares the loaded model.
+    The memory's own one may remember verdicts by id, so it gets documents under random ids; the
+    shipped one without a cache shares the loaded model.
     """
     shipped = default_oracle()
-    return shipped if shipped.id == memory.oracle.id else memory.oracle
+    if shipped.id == memory.oracle.id:
+        return shipped
+    return (
+        memory.oracle if isinstance(memory.oracle, LLMOracle) else UnknownDocuments(memory.oracle)
+    )
 
 
 def caller_of(request: Request) -> Caller:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from gcmem.errors import InvalidInputError
 from gcmem.memory import Memory
+from gcmem.serve.cursors import cursor_of, place_of
 from gcmem.types import Chunk, ChunkFilter
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST = datetime.min.replace(tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 NO_QUESTION = ""
 
@@ -41,16 +42,14 @@ class Page:
 def page_of(
     memory: Memory, where: ChunkFilter, *, newest_first: bool, limit: int, before: str | None
 ) -> Page:
-    """Returns one page; a cursor is an event time and a sequence number, so that appends between
-    two pages neither repeat nor hide a chunk.
-    """
+    """Returns one page; appends between two pages neither repeat nor hide a chunk."""
     chunks = _read(memory, where, newest_first=newest_first, limit=limit + 1, before=before)
     shown = chunks[:limit]
     return Page(
         chunks=shown,
         witnesses=known_witnesses(memory, shown, where=where),
         linked_up_to=_linked_up_to(memory),
-        next=_cursor(shown[-1]) if len(chunks) > limit else None,
+        next=cursor_of(shown[-1], chunks[limit]) if len(chunks) > limit else None,
     )
 
 
@@ -93,12 +92,16 @@ def _read(
     scan = memory.store.log.scan
     if before is None:
         return tuple(scan(where, by_time=True, newest_first=newest_first, limit=limit))
-    at, seq = _position(before)
+    chunk, begins = place_of(before, memory, scope=where.scope)
+    at, seq = chunk.at or EPOCH, chunk.seq or 0
+    if begins:
+        seq += 1 if newest_first else -1
     if newest_first:
         where = replace(where, as_of=at if where.as_of is None else min(at, where.as_of))
     else:
-        after = at - MICROSECOND
-        where = replace(where, after=after if where.after is None else max(after, where.after))
+        # The first moment there is has none before it.
+        after = at - MICROSECOND if at > FIRST else None
+        where = replace(where, after=max(filter(None, (after, where.after)), default=None))
     # A store can't start behind a sequence number by time, so more is read until enough is new:
     # rarely more than once, since few chunks share a moment.
     size = limit + 1
@@ -112,18 +115,3 @@ def _read(
         if len(fresh) >= limit or len(rows) < size:
             return tuple(fresh[:limit])
         size *= 2
-
-
-def _cursor(chunk: Chunk) -> str:
-    at = chunk.at or EPOCH
-    return f"{(at - EPOCH) // MICROSECOND}.{chunk.seq}"
-
-
-def _position(cursor: str) -> tuple[datetime, int]:
-    micros, _, seq = cursor.partition(".")
-    try:
-        # One later and back: the first moment there is has none before it.
-        at = EPOCH + timedelta(microseconds=int(micros) - 1) + MICROSECOND
-        return at, int(seq)
-    except (ValueError, OverflowError):
-        raise InvalidInputError(f"before={cursor!r}: pass `next` of the page before") from None

@@ -15,7 +15,6 @@ from gcmem.types import Conflict
 PAGE = 400
 BUSY_TIMEOUT_S = 0.05
 LINKED = "linked_up_to:"
-EDGES_KEPT = 100_000
 
 
 class SQLiteVerdicts:
@@ -28,8 +27,6 @@ class SQLiteVerdicts:
     def __init__(self, location: str) -> None:
         self._location = location
         self._lock = threading.Lock()
-        # Every search finds the same conflicts again; writing them again would cost each a commit.
-        self._linked: set[Conflict] = set()
         self._connection = sqlite3.connect(
             location, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
@@ -76,17 +73,22 @@ class SQLiteVerdicts:
 
     def link(self, conflicts: Sequence[Conflict]) -> None:
         """Keeps conflicts as edges."""
-        with self._lock:
-            new = [c for c in conflicts if c not in self._linked]
-        if not new:
-            return
-        rows = [(c.older, c.newer, c.oracle, c.score) for c in new]
         with self._lock, suppress(sqlite3.DatabaseError):
-            with transaction(self._connection):
-                self._connection.executemany("INSERT OR REPLACE INTO edges VALUES (?,?,?,?)", rows)
-            if len(self._linked) > EDGES_KEPT:
-                self._linked.clear()
-            self._linked.update(new)
+            # Every search finds the same conflicts again; writing them again would cost a commit.
+            new = [c for c in conflicts if not self._is_linked(c)]
+            if new:
+                rows = [(c.older, c.newer, c.oracle, c.score) for c in new]
+                with transaction(self._connection):
+                    self._connection.executemany(
+                        "INSERT OR REPLACE INTO edges VALUES (?,?,?,?)", rows
+                    )
+
+    def _is_linked(self, conflict: Conflict) -> bool:
+        row = self._connection.execute(
+            "SELECT 1 FROM edges WHERE older = ? AND oracle = ? AND newer = ?",
+            (conflict.older, conflict.oracle, conflict.newer),
+        ).fetchone()
+        return row is not None
 
     def linked_up_to(self, oracle: str) -> int:
         """Returns the sequence number up to which an oracle has linked the chunks."""

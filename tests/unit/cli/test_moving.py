@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from gcmem import Memory
 from tests.unit.cli.test_commands import gcmem
 
 SKEWED = """\
@@ -61,3 +62,16 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
     shown = gcmem("import", str(rows), "--skip-bad", path=path)
     assert "left out, line 2: no event time" in shown
     assert "1 rows could not be read" in shown
+
+
+def test_import_gives_trust_and_does_not_take_it_from_the_file(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "a", "at": "2026-01-01T00:00:00Z", "trust": 100}\n')
+    for options, level in (([], 1), (["--untrusted"], 0), (["--trust", "50"], 50)):
+        path = tmp_path / f"{level}.db"
+        shown = gcmem("import", str(rows), *options, path=path)
+        assert f"1 row claimed a higher trust level; it got {level}" in " ".join(shown.split())
+        with Memory(path) as memory:
+            assert [chunk.trust for chunk in memory.get_all()] == [level]
+    both = gcmem("import", str(rows), "--untrusted", "--trust", "5", path=path, code=1)
+    assert "give --trust or --untrusted" in both

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gcmem.calls import one_call
 from gcmem.encode import CachedEncoder, MiniLMEncoder, SentenceTransformersEncoder
 from gcmem.errors import MissingExtraError
 from gcmem.testing import HashEncoder
@@ -41,7 +42,7 @@ def test_tokens_are_counted_beyond_what_the_model_sees(encoder: MiniLMEncoder) -
     assert encoder.count_tokens(["one two three", "word " * 1000]) == [3, 1000]
 
 
-def test_the_cache_encodes_a_text_once_and_forgets_the_oldest() -> None:
+def test_a_text_is_encoded_once_a_call_and_again_in_the_next() -> None:
     class Counting(HashEncoder):
         seen: list[str] = []  # noqa: RUF012
 
@@ -50,11 +51,16 @@ def test_the_cache_encodes_a_text_once_and_forgets_the_oldest() -> None:
             return super().encode(texts)  # type: ignore[arg-type]
 
     inner = Counting()
-    cached = CachedEncoder(inner, capacity=2)  # type: ignore[arg-type]
+    cached = CachedEncoder(inner)  # type: ignore[arg-type]
     assert np.array_equal(cached.encode(["a", "b", "a"]), HashEncoder().encode(["a", "b", "a"]))
-    cached.encode(["a", "c"])
-    cached.encode(["b"])
-    assert inner.seen == ["a", "b", "c", "b"]
+    assert inner.seen == ["a", "b"]
+    with one_call():
+        cached.encode(["a", "c"])
+        cached.encode(["c", "a", "b"])
+    assert inner.seen == ["a", "b", "a", "c", "b"]
+    with one_call():
+        cached.encode(["a"])
+    assert inner.seen == ["a", "b", "a", "c", "b", "a"]
     assert cached.encode([]).shape == (0, inner.dimensions)
 
 
