@@ -24,7 +24,10 @@ GCMemError
 │   ├── ForbiddenError                 the key may not do this, or not in this scope
 │   ├── RateLimitedError               too many requests from one key
 │   ├── OverloadedError                too many requests at once
+│   ├── StoppingError                  the server is being stopped
 │   └── PublicAddressError             an address that others reach, and no keys
+├── DeadlineExceededError              the work took longer than it was allowed to
+├── AbandonedError                     the work was stopped: nobody waits for it any more
 └── ModelError                         a language model endpoint failed
     ├── ModelUnavailableError          refused, timed out, rate limited
     ├── ModelAuthenticationError       the key was rejected
@@ -196,6 +199,10 @@ class OverloadedError(ServeError):
     """More requests wait than the server takes; try again shortly."""
 
 
+class StoppingError(ServeError):
+    """The server is being stopped, and takes no more work; try again when it is back."""
+
+
 class PublicAddressError(ServeError):
     """The server would listen on an address that others reach, without any API key."""
 
@@ -205,6 +212,20 @@ class PublicAddressError(ServeError):
             f"create NAME --keys {keys}, or listen on 127.0.0.1"
         )
         self.host = host
+
+
+class DeadlineExceededError(GCMemError):
+    """The work took longer than it was allowed to, and was stopped."""
+
+    def __init__(self, *, seconds: float) -> None:
+        super().__init__(
+            f"the work took longer than {seconds:g} s and was stopped; ask for less at once"
+        )
+        self.seconds = seconds
+
+
+class AbandonedError(GCMemError):
+    """The work was stopped, since nobody waits for it any more."""
 
 
 class ModelError(GCMemError):

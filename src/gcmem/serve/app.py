@@ -20,7 +20,7 @@ from gcmem.protocols import ConflictOracle
 from gcmem.qualify import recall_verdict
 from gcmem.serve import problems, web
 from gcmem.serve.keys import KeyStore
-from gcmem.serve.layers import Admission, BodyReader, Observer
+from gcmem.serve.layers import Admission, BodyReader, Observer, Watcher
 from gcmem.serve.limits import Limits
 from gcmem.serve.logs import LOGGER
 from gcmem.serve.memory_routes import memory_routes
@@ -58,7 +58,12 @@ def make_app(
     service = Service(
         memory=memory,
         resolver=resolver or resolver_for(memory),
-        workers=Workers(threads=limits.threads, waiting=limits.waiting),
+        workers=Workers(
+            threads=limits.threads,
+            waiting=limits.waiting,
+            waiting_per_caller=limits.waiting_per_caller,
+        ),
+        limits=limits,
         metrics=metrics,
         spans=Spans(store_id=store_name, contents=log_contents),
         verdict=recall_verdict(memory.oracle.id),
@@ -84,6 +89,7 @@ def make_app(
     app.add_exception_handler(RequestValidationError, problems.on_invalid_request)
     app.add_exception_handler(HTTPException, problems.on_http_error)
     # The last one added is the outermost.
+    app.add_middleware(Watcher, limits=limits)
     app.add_middleware(BodyReader, limits=limits)
     app.add_middleware(Admission, keys=keys, limits=limits)
     app.add_middleware(Observer, metrics=metrics, log_contents=log_contents)

@@ -15,12 +15,13 @@ from gcmem.serve.access import Caller
 from gcmem.serve.problems import responses
 from gcmem.serve.rendering import chunk_json
 from gcmem.serve.service import Service, caller_of
-from gcmem.serve.timeline import Page, page_of
-from gcmem.types import TRUSTED, UNTRUSTED, ChunkFilter, Scope
+from gcmem.serve.sizes import Room, check_stored, json_object, json_reply
+from gcmem.serve.timeline import Page, cursor_of, page_of
+from gcmem.types import TRUSTED, UNTRUSTED, Chunk, ChunkFilter, Scope
 
-READ = responses(401, 403, 422, 429, 500, 503)
-WRITE = responses(400, 401, 403, 408, 413, 415, 422, 429, 500, 503)
-ITEM = responses(401, 403, 404, 422, 429, 500, 503)
+READ = responses(401, 403, 422, 429, 500, 503, 504)
+WRITE = responses(400, 401, 403, 408, 413, 415, 422, 429, 500, 503, 504)
+ITEM = responses(401, 403, 404, 422, 429, 500, 503, 504)
 
 Asking = Annotated[Caller, Depends(caller_of)]
 MemoryId = Annotated[str, Path(max_length=100, description="The id of a memory.")]
@@ -48,9 +49,10 @@ def memory_routes(service: Service) -> APIRouter:
             agent_id=scope.agent_id,
             session=body.session or scope.run_id,
         ) as outcome:
-            chunks = await service.run(
-                partial(
-                    memory.add,
+
+            def store() -> tuple[Chunk, ...]:
+                check_stored(body, memory=memory, limits=service.limits)
+                return memory.add(
                     messages_of(body),
                     **fields(scope),
                     at=body.at,
@@ -58,7 +60,8 @@ def memory_routes(service: Service) -> APIRouter:
                     metadata=body.metadata,
                     trust=UNTRUSTED if caller.untrusted else TRUSTED,
                 )
-            )
+
+            chunks = await service.run(store, caller=caller)
             outcome[telemetry.CHUNKS] = len(chunks)
         service.metrics.added.inc(len(chunks))
         return JSONResponse({"memories": [chunk_json(chunk) for chunk in chunks]}, 201)
@@ -69,19 +72,16 @@ def memory_routes(service: Service) -> APIRouter:
     async def list_all(query: Annotated[schemas.ListQuery, Query()], caller: Asking) -> Response:
         """List memories in the order in which they were recorded."""
         scope = caller.narrow(query.asked_scope())
-        chunks = await service.run(
-            partial(
-                memory.get_all,
-                **fields(scope),
-                after_seq=query.after_seq,
-                limit=query.limit + 1,
+
+        def page() -> bytes:
+            chunks = memory.get_all(
+                **fields(scope), after_seq=query.after_seq, limit=query.limit + 1
             )
-        )
-        shown = chunks[: query.limit]
-        more = shown[-1].seq if len(chunks) > query.limit else None
-        return JSONResponse(
-            {"memories": [chunk_json(chunk) for chunk in shown], "next_after_seq": more}
-        )
+            shown = Room(service.limits).page([chunk_json(c) for c in chunks[: query.limit]])
+            more = chunks[len(shown) - 1].seq if len(chunks) > len(shown) else None
+            return json_object({"memories": shown, "next_after_seq": more})
+
+        return json_reply(await service.run(page, caller=caller))
 
     @router.delete(
         "/memories",
@@ -99,7 +99,7 @@ def memory_routes(service: Service) -> APIRouter:
         # A key's own scope is not enough: nobody means everything by saying nothing.
         erase = partial(memory.forget, **fields(scope if asked != Scope() else asked))
         with spans.open("delete_memory", headers=request.headers, agent_id=scope.agent_id):
-            count = await service.run(erase)
+            count = await service.run(erase, caller=caller)
         return JSONResponse({"forgotten": count})
 
     @router.get(
@@ -113,9 +113,8 @@ def memory_routes(service: Service) -> APIRouter:
     ) -> Response:
         """Return one memory."""
         scope = caller.narrow(query.asked_scope())
-        return JSONResponse(
-            chunk_json(await service.run(partial(memory.get, memory_id, **fields(scope))))
-        )
+        found = partial(memory.get, memory_id, **fields(scope))
+        return JSONResponse(chunk_json(await service.run(found, caller=caller)))
 
     @router.delete(
         "/memories/{memory_id}", status_code=204, responses=ITEM, operation_id="delete_memory"
@@ -130,7 +129,8 @@ def memory_routes(service: Service) -> APIRouter:
         caller.check_may_write()
         scope = caller.narrow(query.asked_scope())
         with spans.open("delete_memory", headers=request.headers, record_id=memory_id):
-            await service.run(partial(memory.delete, memory_id, **fields(scope)))
+            erase = partial(memory.delete, memory_id, **fields(scope))
+            await service.run(erase, caller=caller)
         return Response(status_code=204)
 
     @router.get(
@@ -141,17 +141,18 @@ def memory_routes(service: Service) -> APIRouter:
         where = ChunkFilter(
             scope=caller.narrow(query.asked_scope()), as_of=query.as_of, known_at=query.known_at
         )
-        page = await service.run(
-            partial(
-                page_of,
+
+        def page() -> bytes:
+            found = page_of(
                 memory,
                 where,
                 newest_first=query.newest_first,
                 limit=query.limit,
                 before=query.before,
             )
-        )
-        return JSONResponse(_timeline_json(page))
+            return _timeline_json(found, room=Room(service.limits))
+
+        return json_reply(await service.run(page, caller=caller))
 
     return router
 
@@ -171,10 +172,14 @@ def messages_of(body: schemas.AddRequest) -> Message | list[Message]:
     ]
 
 
-def _timeline_json(page: Page) -> dict[str, Any]:
+def _timeline_json(page: Page, *, room: Room) -> bytes:
     memories = []
     for chunk in page.chunks:
         witness = page.witnesses.get(chunk.id)
         by = witness and {"witness": witness.id, "score": witness.score, "oracle": witness.oracle}
         memories.append({**chunk_json(chunk), "shadowed_by": by})
-    return {"memories": memories, "next": page.next}
+    shown = room.page(memories)
+    cut = len(shown) < len(memories)
+    return json_object(
+        {"memories": shown, "next": cursor_of(page.chunks[len(shown) - 1]) if cut else page.next}
+    )

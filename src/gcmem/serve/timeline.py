@@ -44,7 +44,7 @@ def page_of(
     return Page(
         chunks=shown,
         witnesses=known_witnesses(memory, shown, where=where),
-        next=_cursor(shown[-1]) if len(chunks) > limit else None,
+        next=cursor_of(shown[-1]) if len(chunks) > limit else None,
     )
 
 
@@ -103,7 +103,8 @@ def _read(
         size *= 2
 
 
-def _cursor(chunk: Chunk) -> str:
+def cursor_of(chunk: Chunk) -> str:
+    """Returns what to pass as `before` for what follows this chunk."""
     at = chunk.at or EPOCH
     return f"{(at - EPOCH) // MICROSECOND}.{chunk.seq}"
 
