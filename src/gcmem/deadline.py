@@ -1,8 +1,8 @@
 """A time limit on a piece of work, and a way to stop it from outside.
 
-Whoever starts the work sets a deadline with `within`. Long loops call `check` between two steps:
-pairs of the conflict oracle, texts of the encoder. Where no deadline is set, nothing happens.
-Stores never check, so a write that has begun is finished.
+Whoever starts the work sets a deadline with `within`. Long loops make each of their steps a `step`
+(a pair of the conflict oracle, a text of the encoder), or call `check` between two. Where no
+deadline is set, nothing happens. Stores never check, so a write that has begun is finished.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 from gcmem.errors import DeadlineExceededError, GCMemError
@@ -21,10 +21,16 @@ R = TypeVar("R")
 
 
 class Deadline:
-    """Says until when a piece of work may go on; safe to use from several threads."""
+    """Says until when a piece of work may go on; safe to use from several threads.
 
-    def __init__(self, seconds: float) -> None:
+    `turn` is entered for each step: a server uses it to let others have their turn.
+    """
+
+    def __init__(
+        self, seconds: float, *, turn: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
         self.seconds = seconds
+        self.turn = turn
         self._ends_at = time.monotonic() + seconds
         self._lock = threading.Lock()
         self._reason: GCMemError | None = None
@@ -89,16 +95,29 @@ def check() -> None:
         deadline.check()
 
 
+@contextmanager
+def step() -> Iterator[None]:
+    """Surrounds a step of the work in progress; raises where there must not be another."""
+    deadline = _CURRENT.get()
+    if deadline is None:
+        yield
+        return
+    deadline.check()
+    with deadline.turn():
+        deadline.check()
+        yield
+
+
 def map_in_threads(work: Callable[..., R], *rows: Iterable[object], workers: int) -> list[R]:
-    """Returns what `work` gives for each row, in order; the deadline is checked before each.
+    """Returns what `work` gives for each row, in order; each is a step.
 
     Threads of a pool don't know the context of their caller, so each call gets a copy of it.
     """
     context = contextvars.copy_context()
 
     def one(*row: object) -> R:
-        check()
-        return work(*row)
+        with step():
+            return work(*row)
 
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(lambda *row: context.copy().run(one, *row), *rows))

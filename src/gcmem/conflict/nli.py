@@ -63,8 +63,8 @@ class NLIClassifier:
         return [self._both_ways(logits, older, newer) for older, newer in pairs]
 
     def _both_ways(self, logits: Logits, older: str, newer: str) -> float:
-        deadline.check()
-        one, other = logits(older, newer), logits(newer, older)
+        with deadline.step():
+            one, other = logits(older, newer), logits(newer, older)
         return (self._probability(one) + self._probability(other)) / 2
 
     def _probability(self, logits: NDArray[np.float64]) -> float:

@@ -46,8 +46,8 @@ class MiniLMEncoder:
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
         rows = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         if len(rows) < 2:  # a question: a pool would only cost time
-            deadline.check()
-            found = [self._vector(row) for row in rows]
+            with deadline.step():
+                found = [self._vector(row) for row in rows]
         else:
             found = deadline.map_in_threads(self._vector, rows, workers=self._workers)
         for number, vector in enumerate(found):

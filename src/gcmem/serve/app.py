@@ -29,6 +29,7 @@ from gcmem.serve.query_routes import query_routes
 from gcmem.serve.service import Service, resolver_for
 from gcmem.serve.status_routes import caller_routes, health_routes
 from gcmem.serve.telemetry import Spans
+from gcmem.serve.turns import Turns
 from gcmem.serve.workers import Workers
 
 DESCRIPTION = """Memory for agents that knows which facts are still true.
@@ -89,7 +90,8 @@ def make_app(
     app.add_exception_handler(RequestValidationError, problems.on_invalid_request)
     app.add_exception_handler(HTTPException, problems.on_http_error)
     # The last one added is the outermost.
-    app.add_middleware(Watcher, limits=limits)
+    turns = Turns(active=lambda: service.workers.active_callers)
+    app.add_middleware(Watcher, limits=limits, turns=turns)
     app.add_middleware(BodyReader, limits=limits)
     app.add_middleware(Admission, keys=keys, limits=limits)
     app.add_middleware(Observer, metrics=metrics, log_contents=log_contents)

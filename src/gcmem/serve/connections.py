@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gcmem.serve.limits import Limits
 
-LAST_WORDS_S = 1.0
+LAST_WORDS_S = 0.5
 """How long a stopping server waits for a request that may be on its way."""
 LEAST_READ_BYTES = 65_536
 """A client must read as much of its reply in `write_timeout_s`, or all that is left."""

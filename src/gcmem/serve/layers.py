@@ -7,6 +7,7 @@ import re
 import time
 import uuid
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -20,6 +21,7 @@ from gcmem.serve.keys import KeyStore
 from gcmem.serve.limits import Limits, TokenBuckets, is_too_deep
 from gcmem.serve.logs import LOGGER
 from gcmem.serve.metrics import Metrics
+from gcmem.serve.turns import Turns
 
 PROTECTED = ("/v1", "/mcp", "/metrics")
 """Paths that need a key, where keys are in use."""
@@ -229,21 +231,24 @@ class BodyReader:
 
 
 class Watcher:
-    """Gives a request its deadline, and stops its work when the client leaves.
+    """Gives a request its deadline and its turns, and stops its work when the client leaves.
 
     A write that has begun is finished all the same; one that still waits for a thread is dropped.
     """
 
-    def __init__(self, app: ASGIApp, *, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, *, limits: Limits, turns: Turns) -> None:
         self._app = app
         self._limits = limits
+        self._turns = turns
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request; one whose client has left gets no reply."""
         if scope["type"] != "http" or not is_protected(scope["path"]):
             await self._app(scope, receive, send)
             return
-        deadline = Deadline(self._limits.request_timeout_s)
+        deadline = Deadline(
+            self._limits.request_timeout_s, turn=partial(self._turns.take, _caller_id(scope))
+        )
         messages: asyncio.Queue[Message] = asyncio.Queue()
         has_left = False
 
@@ -267,6 +272,11 @@ class Watcher:
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
+
+
+def _caller_id(scope: Scope) -> str:
+    caller = scope["state"].get("caller")
+    return "" if caller is None else caller.id
 
 
 class _RefusedError(Exception):

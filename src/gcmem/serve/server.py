@@ -15,7 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from gcmem.errors import InvalidInputError
-from gcmem.serve.connections import guarded_protocol
+from gcmem.serve.connections import LAST_WORDS_S, guarded_protocol
 from gcmem.serve.limits import Limits
 from gcmem.serve.logs import LOGGER, configure
 
@@ -61,6 +61,8 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stops the server."""
         draining = asyncio.create_task(self._drain())
+        # Who is connecting just now gets a reply, if only that the server stops.
+        await asyncio.sleep(LAST_WORDS_S)
         await super().shutdown(sockets)
         await draining
 

@@ -35,6 +35,11 @@ class Workers:
         self._running_of: Counter[str] = Counter()
         self._is_stopping = False
 
+    @property
+    def active_callers(self) -> int:
+        """How many callers something is being done for."""
+        return len(self._running_of)
+
     async def run(self, work: Callable[[], T], *, caller: str = "") -> T:
         """Returns what `work` returns, in the context of whoever asks, within its deadline."""
         if self._is_stopping:
