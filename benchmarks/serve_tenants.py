@@ -19,9 +19,13 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from tests.serve.loads import costly_resolve, send
+
 from benchmarks.serving import (
     PLACES,
     QUESTIONS,
@@ -33,8 +37,6 @@ from benchmarks.serving import (
     three,
     timed,
 )
-from tests.serve.loads import costly_resolve, send
-
 from gcmem import Scope
 from gcmem.serve.keys import KeyStore
 
@@ -54,26 +56,33 @@ class Client:
         self._key = key
         self._draw = random.Random(seed)
         self.spent_ms: dict[str, list[float]] = defaultdict(list)
-        self.statuses: Counter[int] = Counter()
+        self.statuses: Counter[str] = Counter()
         self.added: list[str] = []
 
     def do(self, kind: str) -> None:
         place, topic = self._draw.choice(PLACES), self._draw.choice(TOPICS)
         question = self._draw.choice(QUESTIONS)
-        path, body = {
+        requests: dict[str, tuple[str, dict[str, Any] | None]] = {
             "search": ("/v1/search", {"query": question}),
             "new search": ("/v1/search", {"query": f"{question} {self._draw.random()}"}),
             "ask": ("/v1/ask", {"question": question, "options": PLACES[:4]}),
             "add": ("/v1/memories", {"messages": topic.format(place=place)}),
             "list": ("/v1/memories?limit=100", None),
-        }[kind]
-        spent_ms, status, reply = timed(
-            lambda: request(self._connection, path, body, key=self._key)
-        )
+        }
+        path, body = requests[kind]
+        spent_ms, status, reply = timed(lambda: self._request(path, body))
         self.spent_ms[kind].append(spent_ms)
-        self.statuses[status] += 1
+        self.statuses[str(status or "no reply")] += 1
         if status == 201:
             self.added += [memory["id"] for memory in json.loads(reply)["memories"]]
+
+    def _request(self, path: str, body: dict[str, Any] | None) -> tuple[int, bytes]:
+        """Returns the reply, or status 0 where there is none."""
+        try:
+            return request(self._connection, path, body, key=self._key)
+        except OSError:
+            self._connection.close()  # the next request opens it again
+            return 0, b""
 
     def any(self) -> None:
         self.do(self._draw.choices(list(SHARES), list(SHARES.values()))[0])
@@ -106,13 +115,13 @@ def mixed(clients: list[Client], *, seconds: float, label: str) -> Rows:
         while time.monotonic() < stop:
             client.any()
 
-    in_threads([lambda client=client: run(client) for client in clients])
+    in_threads([partial(run, client) for client in clients])
     rows: Rows = []
     for kind in SHARES:
         spent_ms = [ms for client in clients for ms in client.spent_ms[kind]]
         name = f"{label}, {CLIENTS} clients mixed: {kind}"
         rows.append((f"{name}, p50 / p95 / p99", f"{three(spent_ms)}, {len(spent_ms)} requests"))
-    statuses = sum((client.statuses for client in clients), Counter[int]())
+    statuses = sum((client.statuses for client in clients), Counter[str]())
     return [*rows, (f"{label}, {CLIENTS} clients mixed: replies by status", counted(statuses))]
 
 
@@ -166,7 +175,7 @@ def two(values: list[float]) -> str:
     return f"{points[0]:.0f} / {points[1]:.0f} ms, {len(values)} requests"
 
 
-def counted(statuses: Counter[int]) -> str:
+def counted(statuses: Counter[str]) -> str:
     return ", ".join(f"{status}: {count}" for status, count in sorted(statuses.items()))
 
 

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ def test_callers_take_turns() -> None:
         first = asyncio.create_task(pool.run(gate.wait, caller="a"))
         await settled()
         waiting = [
-            asyncio.create_task(pool.run(lambda name=name: order.append(name), caller=name))
+            asyncio.create_task(pool.run(partial(order.append, name), caller=name))
             for name in "aaaabbc"
         ]
         await settled()
@@ -167,9 +168,12 @@ def test_a_stop_finishes_what_it_can_and_refuses_the_rest() -> None:
 def test_a_stop_works_the_queue_off_where_there_is_time() -> None:
     async def scene() -> None:
         pool = workers(threads=1)
-        tasks = [
-            asyncio.create_task(pool.run(lambda: time.sleep(0.02) or "done")) for _ in range(10)
-        ]
+
+        def slow() -> str:
+            time.sleep(0.02)
+            return "done"
+
+        tasks = [asyncio.create_task(pool.run(slow)) for _ in range(10)]
         await asyncio.sleep(0)
         await pool.drain(20)
         assert await asyncio.gather(*tasks) == ["done"] * 10

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -67,13 +67,13 @@ def test_a_deadline_reaches_the_threads_of_a_pool() -> None:
 def test_the_models_stop_between_two_texts(part: str) -> None:
     classifier, encoder = LocalClassifier(), MiniLMEncoder()
     pairs = [(text, TEXTS[0]) for text in TEXTS[1:]]
-    work = {
+    works: dict[str, Callable[[], object]] = {
         "score": lambda: classifier.score("Where do I live?", pairs),
         "glance": lambda: classifier.glance("Where do I live?", pairs),
         "stances": lambda: classifier.stances("Where do I live?", ["here", "there"], TEXTS),
         "answers": lambda: classifier.answers("Where do I live?", TEXTS),
         "encode": lambda: encoder.encode(TEXTS),
-    }[part]
+    }
     encoder.encode(["load"])
     classifier.score("load", [("the models", "both of them")])
     classifier.answers("load", ["it"])
@@ -81,7 +81,7 @@ def test_the_models_stop_between_two_texts(part: str) -> None:
     timer = threading.Timer(0.05, deadline.cancel, args=[AbandonedError("the client has left")])
     timer.start()
     with within(deadline), pytest.raises(AbandonedError):
-        work()
+        works[part]()
     timer.join()
 
 

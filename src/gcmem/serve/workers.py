@@ -87,10 +87,11 @@ class Workers:
         if job.deadline is None:
             return
         job.timer = job.loop.call_later(job.deadline.left_s, self._give_up, job)
-        job.deadline.when_cancelled(
-            # Whoever cancels may be in another thread.
-            lambda: job.loop.call_soon_threadsafe(self._give_up, job)
-        )
+
+        def on_cancel() -> None:  # perhaps in another thread
+            job.loop.call_soon_threadsafe(self._give_up, job)
+
+        job.deadline.when_cancelled(on_cancel)
 
     def _give_up(self, job: _Job) -> None:
         """Refuses a call that still waits when its time is up, or its client has left."""
