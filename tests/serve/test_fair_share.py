@@ -102,6 +102,23 @@ def test_a_search_does_not_wait_for_fifty_of_another_key(
     assert len(answered) < len(crowd) / 2
 
 
+def test_an_add_whose_client_leaves_is_stored_whole_or_not_at_all(
+    server: tuple[Running, str, str],
+) -> None:
+    running, _, key = server
+    for pause_s in (0.05, 0.3, 1.0):
+        body = {"messages": [f"I saw bird {n} of {pause_s} in the garden." for n in range(256)]}
+        with send(running.port, "/v1/memories", body, key=key):
+            time.sleep(pause_s)
+    assert idle_within(running.process.pid, seconds=20)
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=30)
+    connection.request("GET", "/v1/memories?limit=1000", headers={"Authorization": f"Bearer {key}"})
+    stored = json.loads(connection.getresponse().read())["memories"]
+    connection.close()
+    assert len(stored) % 256 == 0
+    assert len(stored) < 3 * 256  # the first was abandoned long before its texts were encoded
+
+
 def test_a_request_that_takes_too_long_is_stopped_and_told_so(tmp_path: Path) -> None:
     running = start(tmp_path, "--rate", "0", "--request-timeout", "1")
     try:

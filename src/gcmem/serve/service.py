@@ -75,7 +75,8 @@ class Service:
         self.resolver.judge(CandidateSet(query="Where do I live?", items=items))
 
     def check_ready(self) -> None:
-        """Raises while the server is warming up, or where the store can't be reached."""
+        """Raises while the server warms up or stops, or where the store can't be reached."""
+        self.workers.check_open()
         if not self.is_ready:
             raise OverloadedError("the models and the index are still being loaded; try again")
         _ = self.memory.store.log.encoder_id

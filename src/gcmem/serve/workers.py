@@ -42,8 +42,7 @@ class Workers:
 
     async def run(self, work: Callable[[], T], *, caller: str = "") -> T:
         """Returns what `work` returns, in the context of whoever asks, within its deadline."""
-        if self._is_stopping:
-            raise StoppingError("the server is being stopped; try again when it is back")
+        self.check_open()
         job = _Job(work, caller=caller)
         if self._is_free_for(caller):
             self._start(job)
@@ -53,6 +52,11 @@ class Workers:
             return cast(T, await job.result)
         finally:
             self._drop(job)
+
+    def check_open(self) -> None:
+        """Raises while the server is being stopped."""
+        if self._is_stopping:
+            raise StoppingError("the server is being stopped; try again when it is back")
 
     async def drain(self, grace_s: float) -> None:
         """Takes no more work; what has not finished after `grace_s` is refused or stopped."""
