@@ -102,7 +102,7 @@ bench-oracle: $(VENV)/.dev
 	$(BIN)/python benchmarks/oracle.py
 
 bench-serve: $(VENV)/.dev
-	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python -m benchmarks.serve
 
 bench-stores: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.stores

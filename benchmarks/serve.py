@@ -2,7 +2,8 @@
 
 Two runs against one server on an embedded store: searches alone, with verdicts that are known
 (each question was asked once before), and adds mixed with searches. Then the server is stopped
-with SIGTERM, and every chunk that it acknowledged must be in the log.
+with SIGTERM, and every chunk that it acknowledged must be in the log. Then what several tenants
+do to each other (benchmarks/serve_tenants.py): a mixed load, and an attack.
 
 The store's vectors are not encoded: they are drawn around the encoder's vectors of a few dozen
 topics, since encoding 100,000 texts takes minutes and no search sees the difference. Questions and
@@ -16,48 +17,29 @@ import http.client
 import json
 import platform
 import random
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
 
-from gcmem import Chunk, ChunkFilter, Scope
-from gcmem.encode import MiniLMEncoder
-from gcmem.store import SQLiteLog, open_embedded
-
-START = datetime(2026, 1, 1, tzinfo=UTC)
-BATCH = 1000
-NOISE = 0.9
-SEED = 0
-ENCODER = MiniLMEncoder()
-PLACES = "Porto Lisbon Rome Oslo Ghent Turin Lyon Graz".split()
-TOPICS = [
-    f"{who} {does} {what}."
-    for who in ("I", "My sister", "The team", "Our neighbour")
-    for does, what in (
-        ("moved to", "{place}"),
-        ("ordered the train ticket to", "{place}"),
-        ("works at the office in", "{place}"),
-        ("cooked dinner after the trip from", "{place}"),
-        ("reads the newspaper of", "{place}"),
-        ("repaired the bike bought in", "{place}"),
-        ("studies at the university of", "{place}"),
-        ("watched the match against", "{place}"),
-    )
-]
-QUESTIONS = ("Where do I live?", "Where does my sister work?", "Which match did the team watch?")
+from benchmarks import serve_tenants
+from benchmarks.serving import (
+    PLACES,
+    QUESTIONS,
+    TOPICS,
+    cpu_s,
+    fill,
+    request,
+    served,
+    stored_ids,
+    three,
+    timed,
+)
 
 
 @dataclass(slots=True)
@@ -72,9 +54,10 @@ class Tally:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60, help="length of each of the two runs")
+    parser.add_argument("--seconds", type=float, default=60, help="length of each of the runs")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--chunks", type=int, default=100_000)
+    parser.add_argument("--tenant-chunks", type=int, default=20_000)
     parser.add_argument("--users", type=int, default=100)
     parser.add_argument("--asked", type=int, default=8, help="users whose memories are searched")
     parser.add_argument("--add-share", type=float, default=0.2, help="adds in the mixed run")
@@ -82,6 +65,9 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(Path(folder) / "memory.db", arguments)
+        rows += serve_tenants.measure(
+            Path(folder) / "tenants.db", seconds=arguments.seconds, chunks=arguments.tenant_chunks
+        )
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         print(f"{name:<{width}}  {value}")
@@ -92,35 +78,23 @@ def main() -> None:
 def measure(path: Path, arguments: argparse.Namespace) -> list[tuple[str, str]]:
     fill(path, chunks=arguments.chunks, users=arguments.users)
     others = psutil.cpu_percent(interval=2) / 100 * (psutil.cpu_count() or 1)
-    port = free_port()
-    started = time.perf_counter()
-    server = subprocess.Popen(
-        [sys.executable, "-m", "gcmem", "serve", "--path", str(path), "--port", str(port),
-         "--rate", "0"],
-        stderr=(path.parent / "server.log").open("wb"),
-    )  # fmt: skip
-    try:
-        wait_until_ready(port, server)
-        ready_s = time.perf_counter() - started
+    with served(path) as server:
         asked = [f"user {n}" for n in range(arguments.asked)]
         cold = Tally()
         for user in asked:
             for question in QUESTIONS:
-                search(http.client.HTTPConnection("127.0.0.1", port), user, question, cold)
-        before_s = cpu_s(server)
-        warm = load(port, asked, arguments, add_share=0.0)
-        cpu_ms = 1000 * (cpu_s(server) - before_s) / max(1, len(warm.search_ms))
-        mixed = load(port, asked, arguments, add_share=arguments.add_share)
-        stages = stage_means(port)
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(60)
+                search(http.client.HTTPConnection("127.0.0.1", server.port), user, question, cold)
+        before_s = cpu_s(server.process)
+        warm = load(server.port, asked, arguments, add_share=0.0)
+        cpu_ms = 1000 * (cpu_s(server.process) - before_s) / max(1, len(warm.search_ms))
+        mixed = load(server.port, asked, arguments, add_share=arguments.add_share)
+        stages = stage_means(server.port)
     lost = set(mixed.added) - stored_ids(path)
     seconds = arguments.seconds
     label = f"{arguments.chunks // 1000}k chunks (drawn vectors), {arguments.clients} clients"
     rows = [
         ("others' load before, of the machine's cores", f"{others:.1f} of {psutil.cpu_count()}"),
-        ("start to ready", f"{ready_s:.2f} s"),
+        ("start to ready", f"{server.ready_s:.2f} s"),
         ("cold search, p50", f"{np.percentile(cold.search_ms, 50):.0f} ms"),
         (f"{label}: warm searches", f"{len(warm.search_ms) / seconds:.0f} /s"),
         (f"{label}: warm searches, p50 / p95 / p99", three(warm.search_ms)),
@@ -133,65 +107,14 @@ def measure(path: Path, arguments: argparse.Namespace) -> list[tuple[str, str]]:
         ("failed requests", str(len(cold.failed + warm.failed + mixed.failed))),
         ("mean of each stage of a search", stages),
     ]
-    if lost or cold.failed or warm.failed or mixed.failed or server.returncode:
-        print((cold.failed + warm.failed + mixed.failed)[:3], server.returncode, file=sys.stderr)
+    if lost or cold.failed or warm.failed or mixed.failed or server.process.returncode:
+        print(
+            (cold.failed + warm.failed + mixed.failed)[:3],
+            server.process.returncode,
+            file=sys.stderr,
+        )
         raise SystemExit(f"lost {len(lost)} writes, or requests failed")
     return rows
-
-
-def cpu_s(server: subprocess.Popen[bytes]) -> float:
-    """Returns the processor time so far: what others do on the machine hardly changes it."""
-    spent = psutil.Process(server.pid).cpu_times()
-    return float(spent.user + spent.system)
-
-
-def fill(path: Path, *, chunks: int, users: int) -> None:
-    """Appends chunks to the log directly, with vectors drawn around those of their topics."""
-    rng = np.random.default_rng(SEED)
-    centres = ENCODER.encode([topic.format(place=PLACES[0]) for topic in TOPICS])
-    store = open_embedded(path, encoder=ENCODER, stm_size=10)
-    for first in range(0, chunks, BATCH):
-        numbers = range(first, min(chunks, first + BATCH))
-        topics = rng.integers(len(TOPICS), size=len(numbers))
-        noise = rng.standard_normal((len(numbers), ENCODER.dimensions)).astype(np.float32)
-        noise *= NOISE / np.linalg.norm(noise, axis=1, keepdims=True)
-        vectors = centres[topics] + noise
-        vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-        batch = [
-            Chunk(
-                id=str(uuid.UUID(int=n + 1)),
-                text=TOPICS[topic].format(place=PLACES[n // users % len(PLACES)]),
-                at=START + timedelta(minutes=n),
-                recorded_at=START + timedelta(minutes=n),
-                scope=Scope(user_id=f"user {n % users}"),
-            )
-            for n, topic in zip(numbers, topics, strict=True)
-        ]
-        store.log.append(batch, vectors, encoder_id=ENCODER.id)
-    store.close()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
-def wait_until_ready(port: int, server: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and server.poll() is None:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        try:
-            connection.request("GET", "/readyz")
-            if connection.getresponse().status == 200:
-                return
-        except OSError:
-            pass
-        finally:
-            connection.close()
-        time.sleep(0.02)
-    raise SystemExit("the server did not become ready")
 
 
 def load(port: int, users: list[str], arguments: argparse.Namespace, *, add_share: float) -> Tally:
@@ -220,7 +143,7 @@ def load(port: int, users: list[str], arguments: argparse.Namespace, *, add_shar
 
 def search(connection: http.client.HTTPConnection, user: str, question: str, tally: Tally) -> None:
     body = {"query": question, "user_id": user}
-    spent_ms, status, reply = timed(lambda: post(connection, "/v1/search", body))
+    spent_ms, status, reply = timed(lambda: request(connection, "/v1/search", body))
     tally.search_ms.append(spent_ms)
     if status != 200:
         tally.failed.append(reply.decode())
@@ -231,26 +154,12 @@ def add(
 ) -> None:
     text = draw.choice(TOPICS).format(place=draw.choice(PLACES))
     body = {"messages": f"{text} Week {draw.randrange(10_000)}.", "user_id": user}
-    spent_ms, status, reply = timed(lambda: post(connection, "/v1/memories", body))
+    spent_ms, status, reply = timed(lambda: request(connection, "/v1/memories", body))
     tally.add_ms.append(spent_ms)
     if status == 201:
         tally.added += [memory["id"] for memory in json.loads(reply)["memories"]]
     else:
         tally.failed.append(reply.decode())
-
-
-def post(
-    connection: http.client.HTTPConnection, path: str, body: dict[str, Any]
-) -> tuple[int, bytes]:
-    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
-    response = connection.getresponse()
-    return response.status, response.read()
-
-
-def timed(work: Callable[[], tuple[int, bytes]]) -> tuple[float, int, bytes]:
-    started = time.perf_counter()
-    status, reply = work()
-    return (time.perf_counter() - started) * 1000, status, reply
 
 
 def stage_means(port: int) -> str:
@@ -264,19 +173,6 @@ def stage_means(port: int) -> str:
             figures.setdefault(stage, {})[kind] = float(line.rpartition(" ")[2])
     connection.close()
     return ", ".join(f"{s} {1000 * f['sum'] / f['count']:.1f} ms" for s, f in figures.items())
-
-
-def stored_ids(path: Path) -> set[str]:
-    log = SQLiteLog(path)
-    try:
-        return {chunk.id for chunk in log.scan(ChunkFilter())}
-    finally:
-        log.close()
-
-
-def three(values: list[float]) -> str:
-    points = np.percentile(values, [50, 95, 99])
-    return f"{points[0]:.0f} / {points[1]:.0f} / {points[2]:.0f} ms"
 
 
 if __name__ == "__main__":

@@ -151,20 +151,6 @@ def as_one_call(function: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
-def in_this_call(function: Callable[P, R]) -> Callable[P, R]:
-    """Returns the function for other threads: run there, it is part of the call going on here."""
-    call = _current.get()
-
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        token = _current.set(call)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            _current.reset(token)
-
-    return wrapped
-
-
 def _overlaps(scope: Scope, others: Iterable[Scope]) -> bool:
     return any(scope.overlaps(other) for other in others)
 

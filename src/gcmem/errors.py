@@ -26,7 +26,10 @@ GCMemError
 │   ├── RateLimitedError               too many requests from one key
 │   ├── OverloadedError                too many requests at once
 │   ├── NoKeysError                    a file of keys was named, and there is no key in it
+│   ├── StoppingError                  the server is being stopped
 │   └── PublicAddressError             an address that others reach, and no keys
+├── DeadlineExceededError              the work took longer than it was allowed to
+├── AbandonedError                     the work was stopped: nobody waits for it any more
 └── ModelError                         a language model endpoint failed
     ├── ModelUnavailableError          refused, timed out, rate limited
     ├── ModelAuthenticationError       the key was rejected
@@ -219,6 +222,10 @@ class NoKeysError(ServeError):
         )
 
 
+class StoppingError(ServeError):
+    """The server is being stopped, and takes no more work; try again when it is back."""
+
+
 class PublicAddressError(ServeError):
     """The server would listen on an address that others reach, without any API key."""
 
@@ -228,6 +235,20 @@ class PublicAddressError(ServeError):
             f"create NAME --keys {keys}, or listen on 127.0.0.1"
         )
         self.host = host
+
+
+class DeadlineExceededError(GCMemError):
+    """The work took longer than it was allowed to, and was stopped."""
+
+    def __init__(self, *, seconds: float) -> None:
+        super().__init__(
+            f"the work took longer than {seconds:g} s and was stopped; ask for less at once"
+        )
+        self.seconds = seconds
+
+
+class AbandonedError(GCMemError):
+    """The work was stopped, since nobody waits for it any more."""
 
 
 class ModelError(GCMemError):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from gcmem import deadline
 from gcmem.errors import (
     MissingExtraError,
     ModelAuthenticationError,
@@ -87,6 +88,7 @@ class OpenAIChat:
         self._client: Any = openai_client(
             api_key=api_key, base_url=base_url, timeout_s=timeout_s, max_retries=max_retries
         )
+        self._timeout_s = timeout_s
         self._temperature = temperature
         self._max_tokens = max_tokens
         self._malformed_retries = 2
@@ -120,7 +122,12 @@ class OpenAIChat:
         self.close()
 
     def _request(self, system: str, user: str, schema: dict[str, Any]) -> Any:
-        sampling = {} if self._temperature is None else {"temperature": self._temperature}
+        options: dict[str, Any] = {}
+        if self._temperature is not None:
+            options["temperature"] = self._temperature
+        if (limit := deadline.current()) is not None:
+            limit.check()
+            options["timeout"] = min(self._timeout_s, limit.left_s)
         with translated_errors(self._client):
             return self._client.chat.completions.create(
                 model=self.id,
@@ -133,7 +140,7 @@ class OpenAIChat:
                     "type": "json_schema",
                     "json_schema": {"name": "reply", "strict": True, "schema": schema},
                 },
-                **sampling,
+                **options,
             )
 
 

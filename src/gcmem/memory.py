@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
+from gcmem import deadline
 from gcmem.calls import ScopedCache, current_call, one_call
 from gcmem.config import Settings
 from gcmem.conflict import ByTrust
@@ -187,6 +188,7 @@ class Memory:
         if not chunks:
             return ()
         vectors = self.encoder.encode([chunk.text for chunk in chunks])
+        deadline.check()  # for the last time: a write that has begun is finished
         recorded_at = self._clock()  # after encoding: nobody can have known it before
         chunks = tuple(replace(chunk, recorded_at=recorded_at) for chunk in chunks)
         stored = self.store.log.append(chunks, vectors, encoder_id=self.encoder.id)

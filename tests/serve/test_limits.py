@@ -73,7 +73,7 @@ def test_brackets_in_strings_count_for_nothing() -> None:
 
 def test_when_too_many_wait_the_next_is_turned_away() -> None:
     async def crowd() -> list[object]:
-        workers = Workers(threads=1, waiting=1)
+        workers = Workers(threads=1, waiting=1, waiting_per_caller=9)
         gate = threading.Event()
         calls = [asyncio.create_task(workers.run(gate.wait)) for _ in range(3)]
         await asyncio.sleep(0.05)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-READ = "401 403 422 429 500 503"
-BODY = "400 401 403 408 413 415 422 429 500 503"
-ITEM = "401 403 404 422 429 500 503"
+READ = "401 403 422 429 500 503 504"
+BODY = "400 401 403 408 413 415 422 429 500 503 504"
+ITEM = "401 403 404 422 429 500 503 504"
 GOLDEN = {
     "POST /v1/memories": f"201 {BODY}",
     "GET /v1/memories": f"200 {READ}",

@@ -10,14 +10,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 from gcmem.store import SQLiteLog
 from gcmem.types import ChunkFilter
 from tests.serve.conftest import Running, start
+from tests.serve.loads import costly_resolve, send
 
 WRITERS = 6
 LOAD_S = 1.5
+QUEUED = 63
 
 
 def test_a_stop_under_load_loses_no_acknowledged_write(tmp_path: Path) -> None:
@@ -47,6 +50,61 @@ def test_a_stop_under_load_loses_no_acknowledged_write(tmp_path: Path) -> None:
     events = [json.loads(line)["event"] for line in server.log.read_text().splitlines()]
     assert events[0] == "listening"
     assert events[-1] == "stopped"
+
+
+def test_a_stop_answers_every_request_that_waits(tmp_path: Path) -> None:
+    """Writes and costly reads: each gets its reply, or is told to come back."""
+    server = start(tmp_path, "--rate", "0", "--grace", "3")
+    try:
+        # Distinct users, so that no read is answered from what another has left behind.
+        waiting = [
+            send(server.port, "/v1/resolve", costly_resolve(documents=24, seed=n))
+            if n % 3 == 0
+            else send(server.port, "/v1/memories", {"messages": f"note {n}", "user_id": str(n)})
+            for n in range(QUEUED)
+        ]
+        time.sleep(0.5)
+        half_sent = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+        half_sent.sendall(b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\n")
+        time.sleep(0.2)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        half_sent.sendall(
+            b'Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{"query": "x"}'
+        )
+        replies = [reply_to(connection) for connection in (*waiting, half_sent)]
+        assert server.process.wait(30) == 0
+    finally:
+        server.process.kill()
+        server.process.wait()
+    statuses = Counter(status for status, _, _ in replies)
+    assert set(statuses) <= {200, 201, 503}, statuses
+    assert statuses[201] > 0
+    assert statuses[503] > 0
+    for status, headers, body in replies:
+        if status == 503:
+            assert json.loads(body)["type"] == "urn:gcmem:problem:StoppingError"
+            assert headers["Connection"] == "close"
+            assert int(headers["Retry-After"]) > 0
+    assert replies[-1][0] == 503  # it came too late to be accepted
+    acknowledged = {
+        memory["id"]
+        for status, _, body in replies
+        if status == 201
+        for memory in json.loads(body)["memories"]
+    }
+    log = SQLiteLog(server.store)
+    stored = {chunk.id for chunk in log.scan(ChunkFilter())}
+    log.close()
+    assert acknowledged == stored  # and what was refused is not there
+
+
+def reply_to(connection: socket.socket) -> tuple[int, http.client.HTTPMessage, bytes]:
+    """Returns status, headers and body; raises where the server hung up without a reply."""
+    with connection:
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        return response.status, response.headers, response.read()
 
 
 def test_an_address_in_use_is_told_before_anything_is_served(tmp_path: Path) -> None:

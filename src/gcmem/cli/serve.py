@@ -66,6 +66,21 @@ def serve(
     threads: Annotated[
         int, typer.Option(min=1, help="Requests that are worked on at once.")
     ] = LIMITS.threads,
+    request_timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds that a request may wait and be worked on.")
+    ] = LIMITS.request_timeout_s,
+    grace: Annotated[
+        float, typer.Option(min=0, help="Seconds to finish accepted requests after SIGTERM.")
+    ] = LIMITS.grace_s,
+    header_timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds that the headers may take to arrive.")
+    ] = LIMITS.header_timeout_s,
+    keep_alive: Annotated[
+        int, typer.Option(min=0, help="Seconds that a connection may stay open between requests.")
+    ] = int(LIMITS.keep_alive_s),
+    connections: Annotated[
+        int, typer.Option(min=1, help="Connections that may be open at once.")
+    ] = LIMITS.connections,
     log_contents: Annotated[
         bool, typer.Option("--log-contents", help="Write what is asked and stored to the logs.")
     ] = False,
@@ -87,6 +102,11 @@ def serve(
         body_bytes=max_body,
         body_timeout_s=body_timeout,
         threads=threads,
+        request_timeout_s=request_timeout,
+        grace_s=grace,
+        header_timeout_s=header_timeout,
+        keep_alive_s=keep_alive,
+        connections=connections,
     )
     metrics = counts.Metrics()
     judging = Judging(oracle=oracle, reader=reader, base_url=base_url, unqualified=unqualified)
@@ -99,7 +119,7 @@ def serve(
         store_name=where.shown,
         log_contents=log_contents,
     )
-    listen(app, host=host, port=port)
+    listen(app, host=host, port=port, limits=limits)
 
 
 def served_memory(where: Location, judging: Judging, metrics: Metrics) -> Memory:

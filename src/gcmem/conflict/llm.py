@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from gcmem import deadline
 from gcmem.conflict.pairs import by_time, can_conflict, in_order, possible_pairs
 from gcmem.errors import InvalidInputError, ModelNotFoundError, ModelResponseError
 from gcmem.protocols import ChatModel
@@ -159,8 +159,8 @@ class LLMOracle:
             reply = self._ask(user, PAIR_SCHEMA, tally, pairs=1)
             return _clipped(reply["confidence"]) if reply and reply["conflict"] else 0.0
 
-        with ThreadPoolExecutor(min(self._max_workers, len(asked))) as pool:
-            scores = list(pool.map(confidence, asked))
+        workers = min(self._max_workers, len(asked))
+        scores = deadline.map_in_threads(confidence, asked, workers=workers)
         return tuple(
             Conflict(older=older.id, newer=newer.id, score=score, oracle=self.id)
             for (older, newer), score in zip(asked, scores, strict=True)
@@ -206,6 +206,7 @@ class LLMOracle:
         if spent:
             tally.add(unjudged=pairs)
             return None
+        deadline.check()
         tally.add(calls=1)
         reply: dict[str, Any] | None = None
         try:

@@ -6,14 +6,14 @@ import json
 import math
 from array import array
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gcmem.calls import as_one_call, current_call, in_this_call
+from gcmem import deadline
+from gcmem.calls import as_one_call, current_call
 from gcmem.conflict.cross_encoder import END, CrossEncoder, layout, pair_rows, tokens_of
 
 FOLDER = Path(__file__).parent.parent / "models" / "kappa"
@@ -42,16 +42,14 @@ class LocalClassifier:
         if not pairs:
             return []
         rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
-        with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(in_this_call(self._conflict), rows, pairs))
+        return deadline.map_in_threads(self._conflict, rows, pairs, workers=self._workers)
 
     def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns the small model's opinion of each pair."""
         if not pairs:
             return []
         rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
-        with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(in_this_call(self._glance), rows))
+        return deadline.map_in_threads(self._glance, rows, workers=self._workers)
 
     def stances(
         self, question: str, options: Sequence[str], texts: Sequence[str]
@@ -68,8 +66,9 @@ class LocalClassifier:
             rows = [
                 layout([*(tokens[t] for t in asked), tokens[text]], room=room) for text in missing
             ]
-            with ThreadPoolExecutor(self._workers) as pool:
-                read = list(pool.map(partial(self._stance, count=len(options)), rows))
+            read = deadline.map_in_threads(
+                partial(self._stance, count=len(options)), rows, workers=self._workers
+            )
             computed.update(zip((keys[text] for text in missing), read, strict=True))
         return [computed[keys[text]] for text in texts]
 
@@ -78,8 +77,7 @@ class LocalClassifier:
         tokens = tokens_of([question, *texts])
         room = self._settings["max_tokens"]
         rows = [layout([tokens[question], tokens[text]], room=room) for text in texts]
-        with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(self._answer, rows))
+        return deadline.map_in_threads(self._answer, rows, workers=self._workers)
 
     def _answer(self, row: list[int]) -> float:
         (logit,) = self._model.run(row, ["answer"])

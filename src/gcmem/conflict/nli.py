@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gcmem import deadline
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.onnx_models import open_model, open_tokenizer
 
@@ -59,10 +60,12 @@ class NLIClassifier:
             return []
         logits = self._load()
         # One at a time: padding and int8 scaling would make a verdict depend on its neighbours.
-        return [
-            (self._probability(logits(older, newer)) + self._probability(logits(newer, older))) / 2
-            for older, newer in pairs
-        ]
+        return [self._both_ways(logits, older, newer) for older, newer in pairs]
+
+    def _both_ways(self, logits: Logits, older: str, newer: str) -> float:
+        with deadline.step():
+            one, other = logits(older, newer), logits(newer, older)
+        return (self._probability(one) + self._probability(other)) / 2
 
     def _probability(self, logits: NDArray[np.float64]) -> float:
         if logits.size != len(self._labels):

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from gcmem import deadline
 from gcmem.calls import as_one_call, current_call
 from gcmem.conflict.focus import Focus
 from gcmem.conflict.pairs import by_time, possible_pairs
@@ -129,6 +130,7 @@ class PairwiseOracle:
         shadowed: set[str] = set()
         for number, near in enumerate(stages, 1):
             while near := _left(near, by_id, shadowed):
+                deadline.check()
                 near = reading.likeliest_first(near, by_id, least=least)
                 batch = [(by_id[i], queue.pop(0)) for i, queue in near.items() if queue]
                 witnesses: set[str] = set()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gcmem import deadline
 from gcmem.onnx_models import open_model, open_tokenizer
 from gcmem.protocols import Vectors
 
@@ -46,10 +46,10 @@ class MiniLMEncoder:
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
         rows = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         if len(rows) < 2:  # a question: a pool would only cost time
-            found: Iterable[Any] = map(self._vector, rows)
+            with deadline.step():
+                found = [self._vector(row) for row in rows]
         else:
-            with ThreadPoolExecutor(self._workers) as pool:
-                found = list(pool.map(self._vector, rows))
+            found = deadline.map_in_threads(self._vector, rows, workers=self._workers)
         for number, vector in enumerate(found):
             vectors[number] = vector
         return vectors

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gcmem import deadline
 from gcmem.errors import ModelResponseError
 from gcmem.llm import openai_client, translated_errors
 from gcmem.protocols import Vectors
@@ -42,6 +43,7 @@ class OpenAIEncoder:
         """Returns one unit vector a text."""
         rows: list[list[float]] = []
         for start in range(0, len(texts), BATCH):
+            deadline.check()
             batch = list(texts[start : start + BATCH])
             with translated_errors(self._client):
                 response = self._client.embeddings.create(

@@ -20,7 +20,7 @@ from gcmem.protocols import ConflictOracle
 from gcmem.qualify import recall_verdict
 from gcmem.serve import problems, web
 from gcmem.serve.keys import KeyStore
-from gcmem.serve.layers import Admission, BodyReader, Observer
+from gcmem.serve.layers import Admission, BodyReader, Observer, Watcher
 from gcmem.serve.limits import Limits
 from gcmem.serve.logs import LOGGER
 from gcmem.serve.memory_routes import memory_routes
@@ -29,6 +29,7 @@ from gcmem.serve.query_routes import query_routes
 from gcmem.serve.service import Service, resolver_for
 from gcmem.serve.status_routes import caller_routes, health_routes
 from gcmem.serve.telemetry import Spans
+from gcmem.serve.turns import Turns
 from gcmem.serve.workers import Workers
 
 DESCRIPTION = """Memory for agents that knows which facts are still true.
@@ -61,7 +62,12 @@ def make_app(
     service = Service(
         memory=memory,
         resolver=resolver or resolver_for(memory),
-        workers=Workers(threads=limits.threads, waiting=limits.waiting),
+        workers=Workers(
+            threads=limits.threads,
+            waiting=limits.waiting,
+            waiting_per_caller=limits.waiting_per_caller,
+        ),
+        limits=limits,
         metrics=metrics,
         spans=Spans(store_id=store_name, contents=log_contents),
         verdict=recall_verdict(memory.oracle.id),
@@ -87,6 +93,8 @@ def make_app(
     app.add_exception_handler(RequestValidationError, problems.on_invalid_request)
     app.add_exception_handler(HTTPException, problems.on_http_error)
     # The last one added is the outermost.
+    turns = Turns(active=lambda: service.workers.active_callers)
+    app.add_middleware(Watcher, limits=limits, turns=turns)
     app.add_middleware(BodyReader, limits=limits)
     app.add_middleware(Admission, keys=keys, limits=limits)
     app.add_middleware(Observer, metrics=metrics, log_contents=log_contents)

@@ -1,4 +1,4 @@
-"""What surrounds the routes, from the outside in: observing, admitting, reading the body."""
+"""What surrounds the routes, from the outside in: observing, admitting, reading, timing."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import asyncio
 import re
 import time
 import uuid
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gcmem.errors import GCMemError
+from gcmem.deadline import Deadline, within
+from gcmem.errors import AbandonedError, GCMemError, StoppingError
 from gcmem.serve import problems
 from gcmem.serve.access import identify
 from gcmem.serve.keys import KeyStore
@@ -19,6 +22,7 @@ from gcmem.serve.limits import Limits, TokenBuckets, is_too_deep
 from gcmem.serve.logs import LOGGER
 from gcmem.serve.metrics import Metrics
 from gcmem.serve.rendering import shows_seq
+from gcmem.serve.turns import Turns
 
 PROTECTED = ("/v1", "/mcp", "/metrics")
 """Paths that need a key, where keys are in use."""
@@ -65,6 +69,12 @@ class Observer:
         self._metrics.in_flight.inc()
         try:
             await self._app(scope, receive, send_observed)
+        except asyncio.CancelledError:
+            # The time to stop is over. Whatever this waited for, its client gets an answer.
+            if status:
+                raise
+            stopped = StoppingError("the server was stopped before this was done; try again")
+            await problems.from_error(stopped, request_id=request_id)(scope, receive, send_observed)
         except Exception as error:
             LOGGER.error("crash", exc_info=error, extra={"fields": {"request_id": request_id}})
             if status:
@@ -220,6 +230,55 @@ class BodyReader:
             "BodyTooLarge",
             f"at most {self._limits.body_bytes} bytes a request; send several",
         )
+
+
+class Watcher:
+    """Gives a request its deadline and its turns, and stops its work when the client leaves.
+
+    A write that has begun is finished all the same; one that still waits for a thread is dropped.
+    """
+
+    def __init__(self, app: ASGIApp, *, limits: Limits, turns: Turns) -> None:
+        self._app = app
+        self._limits = limits
+        self._turns = turns
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request; one whose client has left gets no reply."""
+        if scope["type"] != "http" or not is_protected(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        deadline = Deadline(
+            self._limits.request_timeout_s, turn=partial(self._turns.take, _caller_id(scope))
+        )
+        messages: asyncio.Queue[Message] = asyncio.Queue()
+        has_left = False
+
+        async def watch() -> None:
+            nonlocal has_left
+            while not has_left:
+                message = await receive()
+                has_left = message["type"] == "http.disconnect"
+                messages.put_nowait(message)
+            deadline.cancel(AbandonedError("the client has left"))
+
+        async def send_if_heard(message: Message) -> None:
+            if not has_left:
+                await send(message)
+
+        watching = asyncio.create_task(watch())
+        try:
+            with within(deadline):
+                await self._app(scope, messages.get, send_if_heard)
+        finally:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+
+
+def _caller_id(scope: Scope) -> str:
+    caller = scope["state"].get("caller")
+    return "" if caller is None else caller.id
 
 
 class _RefusedError(Exception):

@@ -12,6 +12,30 @@ from gcmem.errors import InvalidInputError, RateLimitedError
 MAX_BUCKETS = 10_000
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+LEAST: dict[str, float] = {
+    "body_bytes": 1,
+    "body_timeout_s": 0,
+    "depth": 4,
+    "rate_per_s": 0,
+    "burst": 1,
+    "threads": 1,
+    "waiting": 0,
+    "waiting_per_caller": 0,
+    "request_timeout_s": 0.1,
+    "grace_s": 0,
+    "resolve_pairs": 1,
+    "resolve_bytes": 1,
+    "stored_bytes": 1,
+    "reply_bytes": 1024,
+    "header_bytes": 1024,
+    "headers": 1,
+    "header_timeout_s": 0.1,
+    "keep_alive_s": 0,
+    "write_timeout_s": 0.1,
+    "connections": 1,
+    "idle_per_address": 1,
+}
+"""The least value of each limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,21 +52,44 @@ class Limits:
     """Requests a second that one key may make over time; 0 for any number."""
     burst: int = 200
     """Requests that one key may make at once."""
+
     threads: int = 4
-    """Requests that are worked on at once."""
-    waiting: int = 64
+    """Requests that are worked on at once; one key gets all of them but one."""
+    waiting: int = 256
     """Requests that may wait for a thread; more are turned away."""
+    waiting_per_caller: int = 64
+    """Requests of one key that may wait for a thread; more are turned away."""
+    request_timeout_s: float = 30.0
+    """How long a request may wait and be worked on; then it is stopped."""
+    grace_s: float = 20.0
+    """How long requests that were accepted may take after the signal to stop."""
+
+    resolve_pairs: int = 2016
+    """Pairs of documents that one /v1/resolve may compare; 64 documents make 2,016."""
+    resolve_bytes: int = 4 * 1_048_576
+    """Bytes that one /v1/resolve may compare; a document counts once for each pair it is in."""
+    stored_bytes: int = 8 * 1_048_576
+    """Bytes of text and metadata, with every copy, that one request may store."""
+    reply_bytes: int = 8 * 1_048_576
+    """The largest reply; a page ends early, a search leaves out what does not fit."""
+
+    header_bytes: int = 65_536
+    """The longest head of a request: its path and all its headers."""
+    headers: int = 100
+    """The most headers of a request."""
+    header_timeout_s: float = 10.0
+    """How long the head of a request may take to arrive, from the start of the connection."""
+    keep_alive_s: float = 30.0
+    """How long a connection may stay open between two requests."""
+    write_timeout_s: float = 30.0
+    """How long a client may take to read more of its reply."""
+    connections: int = 800
+    """Open connections; most systems allow a process 1,024 files, and the store needs some."""
+    idle_per_address: int = 200
+    """Connections of one address that wait for their client to send something."""
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("body_bytes", 1),
-            ("body_timeout_s", 0),
-            ("depth", 4),
-            ("rate_per_s", 0),
-            ("burst", 1),
-            ("threads", 1),
-            ("waiting", 0),
-        ):
+        for name, least in LEAST.items():
             if getattr(self, name) < least:
                 raise InvalidInputError(f"{name}={getattr(self, name)}: at least {least}")
 

@@ -63,7 +63,8 @@ def make_http_app(
 
 def serve_http(app: ASGIApp, *, host: str, port: int) -> None:
     """Serves until it is interrupted or terminated."""
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False)
+    # Of uvicorn's parsers, this is the one with a limit on the size of headers.
+    uvicorn.run(app, host=host, port=port, http="h11", log_level="warning", access_log=False)
 
 
 def _is_every_address(host: str) -> bool:

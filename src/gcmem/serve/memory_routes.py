@@ -18,12 +18,13 @@ from gcmem.serve.cursors import cursor_of, place_of
 from gcmem.serve.problems import responses
 from gcmem.serve.rendering import chunk_json
 from gcmem.serve.service import Service, caller_of
+from gcmem.serve.sizes import Room, check_stored, json_object, json_reply
 from gcmem.serve.timeline import Page, page_of
 from gcmem.types import TRUSTED, UNTRUSTED, Chunk, ChunkFilter, Scope
 
-READ = responses(401, 403, 422, 429, 500, 503)
-WRITE = responses(400, 401, 403, 408, 413, 415, 422, 429, 500, 503)
-ITEM = responses(401, 403, 404, 422, 429, 500, 503)
+READ = responses(401, 403, 422, 429, 500, 503, 504)
+WRITE = responses(400, 401, 403, 408, 413, 415, 422, 429, 500, 503, 504)
+ITEM = responses(401, 403, 404, 422, 429, 500, 503, 504)
 
 Asking = Annotated[Caller, Depends(caller_of)]
 MemoryId = Annotated[str, Path(max_length=100, description="The id of a memory.")]
@@ -51,9 +52,10 @@ def memory_routes(service: Service) -> APIRouter:
             agent_id=scope.agent_id,
             session=body.session or scope.run_id,
         ) as outcome:
-            chunks = await service.run(
-                partial(
-                    memory.add,
+
+            def store() -> tuple[Chunk, ...]:
+                check_stored(body, memory=memory, limits=service.limits)
+                return memory.add(
                     messages_of(body),
                     **fields(scope),
                     at=body.at,
@@ -61,7 +63,8 @@ def memory_routes(service: Service) -> APIRouter:
                     metadata=body.metadata,
                     trust=UNTRUSTED if caller.untrusted else TRUSTED,
                 )
-            )
+
+            chunks = await service.run(store, caller=caller)
             outcome[telemetry.CHUNKS] = len(chunks)
         service.metrics.added.inc(len(chunks))
         return JSONResponse({"memories": [chunk_json(chunk) for chunk in chunks]}, 201)
@@ -74,16 +77,21 @@ def memory_routes(service: Service) -> APIRouter:
         scope = caller.narrow(query.asked_scope())
         if query.after_seq and caller.is_bound:
             raise ForbiddenError("this key is bound to a scope: continue with `cursor`")
-        chunks = await service.run(partial(_listed, memory, query, scope=scope))
-        shown = chunks[: query.limit]
-        more = len(chunks) > query.limit
-        return JSONResponse(
-            {
-                "memories": [chunk_json(chunk) for chunk in shown],
-                "next": cursor_of(shown[-1], chunks[query.limit]) if more else None,
-                "next_after_seq": shown[-1].seq if more and not caller.is_bound else None,
-            }
-        )
+
+        def page() -> bytes:
+            chunks = _listed(memory, query, scope=scope)
+            shown = Room(service.limits).page([chunk_json(c) for c in chunks[: query.limit]])
+            more = len(chunks) > len(shown)
+            last = chunks[len(shown) - 1] if more else None
+            return json_object(
+                {
+                    "memories": shown,
+                    "next": cursor_of(last, chunks[len(shown)]) if last else None,
+                    "next_after_seq": last.seq if last and not caller.is_bound else None,
+                }
+            )
+
+        return json_reply(await service.run(page, caller=caller))
 
     @router.delete(
         "/memories",
@@ -105,10 +113,11 @@ def memory_routes(service: Service) -> APIRouter:
         meant = scope if asked != Scope() else asked
         erase = partial(memory.forget, **fields(meant), max_trust=caller.max_trust)
         with spans.open("delete_memory", headers=request.headers, agent_id=scope.agent_id):
-            count = await service.run(erase)
+            count = await service.run(erase, caller=caller)
         left = 0
         if caller.max_trust is not None:
-            left = await service.run(partial(memory.store.log.count, ChunkFilter(scope=meant)))
+            count_left = partial(memory.store.log.count, ChunkFilter(scope=meant))
+            left = await service.run(count_left, caller=caller)
         return JSONResponse({"forgotten": count, "left": left})
 
     @router.get(
@@ -122,9 +131,8 @@ def memory_routes(service: Service) -> APIRouter:
     ) -> Response:
         """Return one memory."""
         scope = caller.narrow(query.asked_scope())
-        return JSONResponse(
-            chunk_json(await service.run(partial(memory.get, memory_id, **fields(scope))))
-        )
+        found = partial(memory.get, memory_id, **fields(scope))
+        return JSONResponse(chunk_json(await service.run(found, caller=caller)))
 
     @router.delete(
         "/memories/{memory_id}", status_code=204, responses=ITEM, operation_id="delete_memory"
@@ -140,7 +148,7 @@ def memory_routes(service: Service) -> APIRouter:
         scope = caller.narrow(query.asked_scope())
         with spans.open("delete_memory", headers=request.headers, record_id=memory_id):
             erase = partial(memory.delete, memory_id, **fields(scope), max_trust=caller.max_trust)
-            await service.run(erase)
+            await service.run(erase, caller=caller)
         return Response(status_code=204)
 
     @router.get(
@@ -151,17 +159,18 @@ def memory_routes(service: Service) -> APIRouter:
         where = ChunkFilter(
             scope=caller.narrow(query.asked_scope()), as_of=query.as_of, known_at=query.known_at
         )
-        page = await service.run(
-            partial(
-                page_of,
+
+        def page() -> bytes:
+            found = page_of(
                 memory,
                 where,
                 newest_first=query.newest_first,
                 limit=query.limit,
                 before=query.before,
             )
-        )
-        return JSONResponse(_timeline_json(page))
+            return _timeline_json(found, room=Room(service.limits))
+
+        return json_reply(await service.run(page, caller=caller))
 
     return router
 
@@ -192,11 +201,15 @@ def messages_of(body: schemas.AddRequest) -> Message | list[Message]:
     ]
 
 
-def _timeline_json(page: Page) -> dict[str, Any]:
+def _timeline_json(page: Page, *, room: Room) -> bytes:
     memories = []
     for chunk in page.chunks:
         witness = page.witnesses.get(chunk.id)
         by = witness and {"witness": witness.id, "score": witness.score, "oracle": witness.oracle}
         judged = page.is_judged(chunk)
         memories.append({**chunk_json(chunk), "shadowed_by": by, "judged": judged})
-    return {"memories": memories, "next": page.next}
+    shown = room.page(memories)
+    following = page.next
+    if len(shown) < len(memories):
+        following = cursor_of(page.chunks[len(shown) - 1], page.chunks[len(shown)])
+    return json_object({"memories": shown, "next": following})

@@ -14,7 +14,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from gcmem.errors import (
+    AbandonedError,
     ChunkNotFoundError,
+    DeadlineExceededError,
     ForbiddenError,
     GCMemError,
     InvalidInputError,
@@ -24,6 +26,7 @@ from gcmem.errors import (
     OverloadedError,
     RateLimitedError,
     ServeError,
+    StoppingError,
     StoreError,
     TrustError,
 )
@@ -36,6 +39,8 @@ STATUSES: tuple[tuple[type[GCMemError], int], ...] = (
     (ForbiddenError, 403),
     (TrustError, 403),
     (RateLimitedError, 429),
+    (DeadlineExceededError, 504),
+    (AbandonedError, 503),  # logged only: nobody is there to read it
     (OverloadedError, 503),
     (ServeError, 503),
     (StoreError, 503),
@@ -55,7 +60,8 @@ DESCRIPTIONS = {
     422: "The request is well-formed, but a value can't be used.",
     429: "The key made too many requests; Retry-After says when to come back.",
     500: "A mistake in the server; the request id finds it in the logs.",
-    503: "The store or a model can't be reached, or too many requests wait.",
+    503: "The store or a model can't be reached, too many requests wait, or the server stops.",
+    504: "The work took longer than the server allows, and was stopped.",
 }
 
 
@@ -144,6 +150,8 @@ def from_error(error: GCMemError, *, request_id: str) -> JSONResponse:
         headers["Retry-After"] = str(math.ceil(error.retry_after_s))
     elif isinstance(error, OverloadedError):
         headers["Retry-After"] = "1"
+    elif isinstance(error, StoppingError):
+        headers |= {"Retry-After": "5", "Connection": "close"}
     elif isinstance(error, NotAuthenticatedError):
         headers["WWW-Authenticate"] = 'Bearer realm="gcmem"'
     return reply(

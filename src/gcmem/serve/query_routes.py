@@ -16,6 +16,8 @@ from gcmem.serve.access import Caller
 from gcmem.serve.memory_routes import WRITE, fields
 from gcmem.serve.rendering import answers_json, search_json
 from gcmem.serve.service import Service, caller_of
+from gcmem.serve.sizes import check_comparable, json_reply
+from gcmem.types import Answer, SearchResult
 
 Asking = Annotated[Caller, Depends(caller_of)]
 
@@ -34,9 +36,9 @@ def query_routes(service: Service) -> APIRouter:
         with spans.open(
             "search_memory", headers=request.headers, query=body.query, agent_id=scope.agent_id
         ) as outcome:
-            result = await service.run(
-                partial(
-                    memory.search,
+
+            def find() -> tuple[SearchResult, bytes]:
+                found = memory.search(
                     body.query,
                     **fields(scope),
                     k=body.k,
@@ -46,13 +48,15 @@ def query_routes(service: Service) -> APIRouter:
                     mode=body.mode,
                     options=body.options,
                 )
-            )
+                return found, search_json(found, oracle=service.oracle_json, limits=service.limits)
+
+            result, reply = await service.run(find, caller=caller)
             outcome |= {
                 telemetry.KEPT: len(result.kept),
                 telemetry.SHADOWS: len(result.shadows),
             }
         metrics.observe_resolution(result, route="/v1/search", timings=result.timings)
-        return JSONResponse(search_json(result, oracle=service.oracle_json))
+        return json_reply(reply)
 
     @router.post("/ask", response_model=schemas.AskReply, responses=WRITE, operation_id="ask")
     async def ask(body: schemas.AskRequest, request: Request, caller: Asking) -> Response:
@@ -61,9 +65,9 @@ def query_routes(service: Service) -> APIRouter:
         with spans.open(
             "search_memory", headers=request.headers, query=body.question, agent_id=scope.agent_id
         ) as outcome:
-            answers = await service.run(
-                partial(
-                    memory.ask_paths,
+
+            def answer() -> tuple[tuple[Answer, ...], bytes]:
+                found = memory.ask_paths(
                     body.question,
                     **fields(scope),
                     options=body.options,
@@ -74,14 +78,16 @@ def query_routes(service: Service) -> APIRouter:
                     paths=body.paths,
                     mode=body.mode,
                 )
-            )
+                return found, answers_json(found, limits=service.limits)
+
+            answers, reply = await service.run(answer, caller=caller)
             found = next((a for a in answers if a.path == "gcmem"), answers[0])
             outcome |= {
                 telemetry.KEPT: len(found.resolution.kept),
                 telemetry.SHADOWS: len(found.resolution.shadows),
             }
         metrics.observe_resolution(found.resolution, route="/v1/ask", timings=found.timings)
-        return JSONResponse(answers_json(answers))
+        return json_reply(reply)
 
     @router.post(
         "/resolve", response_model=schemas.ResolveReply, responses=WRITE, operation_id="resolve"
@@ -94,6 +100,7 @@ def query_routes(service: Service) -> APIRouter:
         for document in body.documents:
             check_metadata(document.model_extra or {})  # it is sent back, so it must be JSON
         documents = [d.model_dump(mode="json", exclude_none=True) for d in body.documents]
+        check_comparable(documents, limits=service.limits)
         found = await service.run(
             partial(
                 resolve,
@@ -102,7 +109,8 @@ def query_routes(service: Service) -> APIRouter:
                 oracle=service.resolver,
                 options=body.options,
                 require_qualified=not service.memory.removes,
-            )
+            ),
+            caller=caller,
         )
         return JSONResponse(_resolution_json(found))
 

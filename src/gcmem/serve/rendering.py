@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
 
+from gcmem.serve.limits import Limits
+from gcmem.serve.sizes import Items, Room, json_object
 from gcmem.types import Answer, Candidate, Chunk, Conflict, SearchResult, Shadow, Timings
 
 JSON = dict[str, Any]
@@ -88,13 +90,11 @@ def timings_json(timings: Timings) -> JSON:
     }
 
 
-def search_json(result: SearchResult, *, oracle: JSON) -> JSON:
-    """Returns what a search found."""
-    return {
+def search_json(result: SearchResult, *, oracle: JSON, limits: Limits) -> bytes:
+    """Returns what a search found; what is kept has room first, then the shadows."""
+    rest: JSON = {
         "query": result.query,
         "as_of": time_json(result.as_of),
-        "kept": [candidate_json(candidate) for candidate in result.kept],
-        "shadows": [shadow_json(shadow) for shadow in result.shadows],
         "undecided": [conflict_json(conflict) for conflict in result.undecided],
         "skewed": [
             {"conflict": conflict_json(skew.conflict), "disagreement_s": skew.disagreement_s}
@@ -105,26 +105,41 @@ def search_json(result: SearchResult, *, oracle: JSON) -> JSON:
         "timings_ms": timings_json(result.timings),
         "oracle": oracle,
     }
+    room = Room(limits)
+    room.spend(len(json_object(rest)))
+    kept = room.take(candidate_json(candidate) for candidate in result.kept)
+    shadows = room.take(shadow_json(shadow) for shadow in result.shadows)
+    return json_object({**rest, "kept": kept, "shadows": shadows, "omitted": room.omitted})
 
 
-def answers_json(answers: Iterable[Answer]) -> JSON:
-    """Returns the answers of several paths over one candidate set."""
+def answers_json(answers: Iterable[Answer], *, limits: Limits) -> bytes:
+    """Returns the answers of several paths, and their one candidate set as far as it fits."""
     answers = tuple(answers)
     first = answers[0].resolution
     # Every path splits the same set, so any of them has all candidates.
     candidates = {c.chunk.id: c for c in (*first.kept, *(s.candidate for s in first.shadows))}
     ranked = sorted(candidates.values(), key=lambda c: (-c.relevance, -(c.chunk.seq or 0)))
-    return {
-        "answers": [
-            {
-                "path": answer.path,
-                "text": answer.text,
-                "choice": answer.choice,
-                "kept": [candidate.chunk.id for candidate in answer.resolution.kept],
-                "shadows": [shadow_json(shadow) for shadow in answer.resolution.shadows],
-            }
-            for answer in answers
-        ],
-        "candidates": [candidate_json(candidate) for candidate in ranked],
-        "timings_ms": timings_json(answers[0].timings),
-    }
+    said: list[JSON] = [
+        {
+            "path": answer.path,
+            "text": answer.text,
+            "choice": answer.choice,
+            "kept": [candidate.chunk.id for candidate in answer.resolution.kept],
+        }
+        for answer in answers
+    ]
+    room = Room(limits)
+    room.spend(sum(len(json_object(one)) for one in said))
+    shown = room.take(candidate_json(candidate) for candidate in ranked)
+    shadows = [room.take(map(shadow_json, answer.resolution.shadows)) for answer in answers]
+    return json_object(
+        {
+            "answers": Items(
+                json_object({**one, "shadows": gone})
+                for one, gone in zip(said, shadows, strict=True)
+            ),
+            "candidates": shown,
+            "omitted": room.omitted,
+            "timings_ms": timings_json(answers[0].timings),
+        }
+    )

@@ -331,6 +331,10 @@ class SearchReply(BaseModel):
         description="Conflicts whose newer memory is trusted less; both stay."
     )
     ranked: list[str] = Field(description="Ids, at most k, as `mode` presents them.")
+    omitted: int = Field(
+        description="How many memories and shadows were left out because the reply reached its "
+        "size limit; ask for fewer with `k`."
+    )
     timings_ms: TimingsOut
     oracle: OracleOut
 
@@ -350,6 +354,10 @@ class AskReply(BaseModel):
 
     answers: list[AnswerOut]
     candidates: list[CandidateOut]
+    omitted: int = Field(
+        description="How many memories and shadows were left out because the reply reached its "
+        "size limit; ask for fewer with `k`."
+    )
     timings_ms: TimingsOut
 
 

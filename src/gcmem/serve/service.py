@@ -17,6 +17,7 @@ from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle
 from gcmem.qualify import Verdict
 from gcmem.serve.access import Caller
+from gcmem.serve.limits import Limits
 from gcmem.serve.metrics import Metrics
 from gcmem.serve.remembering import UnknownDocuments
 from gcmem.serve.telemetry import Spans
@@ -38,6 +39,7 @@ class Service:
     metrics: Metrics
     spans: Spans
     verdict: Verdict | None
+    limits: Limits
     is_ready: bool = False
 
     @property
@@ -45,13 +47,14 @@ class Service:
         """The oracle as replies name it."""
         return {"id": self.memory.oracle.id, "class": self.verdict}
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Runs a call on the memory in a worker thread."""
-        return await self.workers.run(work)
+    async def run(self, work: Callable[[], T], *, caller: Caller) -> T:
+        """Runs a call on the memory in a worker thread, when it is this caller's turn."""
+        return await self.workers.run(work, caller=caller.id)
 
     async def warm_up(self) -> None:
         """Loads the models and the index, so that the first request does not pay for it."""
-        await asyncio.gather(self.run(self._load_index), self.run(self._load_oracle))
+        run = self.workers.run
+        await asyncio.gather(run(self._load_index), run(self._load_oracle))
         self.is_ready = True
 
     def _load_index(self) -> None:
@@ -73,7 +76,8 @@ class Service:
         self.resolver.judge(CandidateSet(query="Where do I live?", items=items))
 
     def check_ready(self) -> None:
-        """Raises while the server is warming up, or where the store can't be reached."""
+        """Raises while the server warms up or stops, or where the store can't be reached."""
+        self.workers.check_open()
         if not self.is_ready:
             raise OverloadedError("the models and the index are still being loaded; try again")
         _ = self.memory.store.log.encoder_id

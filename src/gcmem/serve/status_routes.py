@@ -13,7 +13,9 @@ from gcmem.serve.access import Caller
 from gcmem.serve.metrics import CONTENT_TYPE_LATEST
 from gcmem.serve.problems import responses
 from gcmem.serve.service import Service, caller_of
+from gcmem.serve.workers import Probe
 
+READY_TIMEOUT_S = 3.0
 ASKED = responses(401, 403, 429, 500, 503)
 
 Asking = Annotated[Caller, Depends(caller_of)]
@@ -70,6 +72,7 @@ def caller_routes(service: Service) -> APIRouter:
 def health_routes(service: Service) -> APIRouter:
     """Returns the routes that anybody may ask."""
     router = APIRouter(tags=["status"])
+    probe = Probe(service.check_ready, timeout_s=READY_TIMEOUT_S)
 
     @router.get(
         "/healthz", response_model=schemas.Health, responses=responses(500), operation_id="healthz"
@@ -86,7 +89,7 @@ def health_routes(service: Service) -> APIRouter:
     )
     async def readyz() -> Response:
         """Say that the store is reachable and the models are loaded; needs no key."""
-        await service.run(service.check_ready)
+        await probe.run()
         return JSONResponse({"status": "ok"})
 
     return router
