@@ -18,6 +18,8 @@ class Settings:
     """A turn longer than this is split at sentence boundaries."""
     max_text_chars: int = 2_000_000
     """A longer text is refused rather than half stored."""
+    max_metadata_bytes: int = 16_384
+    """How much JSON the metadata of one message may be; every chunk of the message carries it."""
     max_future: timedelta | None = timedelta(days=1)
     """How far ahead of the clock an event time may lie; None for any."""
     max_skew: timedelta | None = timedelta(minutes=5)
@@ -41,6 +43,7 @@ class Settings:
         for name, least in (
             ("chunk_tokens", 8),
             ("max_text_chars", 1),
+            ("max_metadata_bytes", 2),
             ("frontier", 1),
             ("stm_size", 0),
             ("overfetch", 1),

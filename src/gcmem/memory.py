@@ -21,12 +21,14 @@ from gcmem.errors import (
 )
 from gcmem.filters import check_k, check_limit, check_options, make_filter
 from gcmem.ingest import Message, as_turns, chunks_of
-from gcmem.ingest.turns import check_metadata, check_text
+from gcmem.ingest.chunks import check_metadata_size
+from gcmem.ingest.turns import check_text
 from gcmem.linking import link
 from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
 from gcmem.qualify import may_remove
 from gcmem.retrieve import edges_of, retrieve
 from gcmem.stopwatch import Stopwatch
+from gcmem.storable import check_metadata
 from gcmem.store import open_embedded
 from gcmem.store.urls import open_url
 from gcmem.twins import in_thread
@@ -371,7 +373,9 @@ class Memory:
     ) -> Chunk:
         """Replaces the metadata of one chunk; its text, times and scope never change."""
         self.get(chunk_id, user_id=user_id, agent_id=agent_id, run_id=run_id)
-        updated = self.store.log.set_metadata(chunk_id, check_metadata(metadata))
+        metadata = check_metadata(metadata)
+        check_metadata_size(metadata, settings=self.settings)
+        updated = self.store.log.set_metadata(chunk_id, metadata)
         if updated is None:  # erased since
             raise ChunkNotFoundError(chunk_id)
         return updated

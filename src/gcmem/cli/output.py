@@ -163,7 +163,9 @@ def print_moved(moved: Moved) -> None:
     for row in copied.bad_rows:
         console.print(Text(f"left out, line {row.line}: {row.reason}"), style="yellow")
     if copied.bad:
-        console.print(f"{copied.bad} rows could not be read and were left out.", style="yellow")
+        console.print(
+            f"{copied.bad} rows could not be read or stored and were left out.", style="yellow"
+        )
     if moved.verified is None:
         console.print("Not verified.")
         return

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gcmem.protocols import Encoder, Vectors
+from gcmem.vectors import encode
 
 
 class CachedEncoder:
@@ -35,7 +36,7 @@ class CachedEncoder:
             known = {text: self._vectors[text] for text in texts if text in self._vectors}
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         if missing:
-            known.update(zip(missing, self._encoder.encode(missing), strict=True))
+            known.update(zip(missing, encode(self._encoder, missing), strict=True))
         with self._lock:
             for text in texts:
                 self._vectors[text] = known[text]
