@@ -296,7 +296,7 @@ class SQLiteLog:
                     f"WHERE id IN ({','.join('?' * len(batch))})",
                     batch,
                 ).fetchall()
-            found.update((row[0], np.frombuffer(row[1], dtype=np.float32)) for row in rows)
+            found.update((row[0], stored_vector(row[1])) for row in rows)
         return found
 
     def erased_since(self, tombstone: int) -> list[int]:
@@ -327,6 +327,12 @@ class SQLiteLog:
         """Closes the file."""
         with self._lock:
             self._connection.close()
+
+
+def stored_vector(blob: bytes) -> Vectors:
+    """Returns a vector as it is stored; of one that was cut off, what is whole."""
+    itemsize = np.dtype(np.float32).itemsize
+    return np.frombuffer(blob, dtype=np.float32, count=len(blob) // itemsize)
 
 
 def _meta(connection: sqlite3.Connection, key: str) -> str | None:
