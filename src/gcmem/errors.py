@@ -63,8 +63,8 @@ class FutureTimeError(InvalidInputError):
     def __init__(self, at: datetime, *, now: datetime, allowed: timedelta) -> None:
         super().__init__(
             f"event time {at.isoformat()} lies more than {allowed} after now "
-            f"({now.isoformat(timespec='seconds')}); it would count as the newest fact until then. "
-            "Correct it, or raise Settings.max_future"
+            f"({now.isoformat(timespec='seconds')}). Correct it, or take event times as they are "
+            "with Settings(max_future=None)"
         )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
+from gcmem.clocks import now_in
 from gcmem.config import Settings
 from gcmem.conflict import ByTrust
 from gcmem.defaults import default_encoder, default_oracle, default_reader
@@ -47,6 +48,7 @@ from gcmem.types import (
     Scope,
     SearchResult,
     Timings,
+    Turn,
     check_choice,
     is_storable,
     utc,
@@ -170,15 +172,17 @@ class Memory:
         """Remembers messages and returns their chunks; when it returns, they are on disk.
 
         Takes a string, a Turn, a {"role", "content"} dict, or a list of them; all are stored or
-        none. `at` is the event time of messages that carry none; left out, it is now. `trust` is
-        how far their source is believed, 0 for not at all (see `Settings.respect_trust`).
+        none. `at` is the event time of messages that carry none; left out, it is now. One that
+        lies ahead of the clock is stored as now (see `Settings.max_future`). `trust` is how far
+        their source is believed, 0 for not at all (see `Settings.respect_trust`).
         """
         scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         turns = as_turns(messages, at=at, speaker=speaker, session=session, metadata=metadata)
+        now = self._now(turns, scope)
         chunks = chunks_of(
             turns,
             scope=scope,
-            now=utc(self._clock(), name="clock()"),
+            now=now,
             settings=self.settings,
             count_tokens=self.encoder.count_tokens,
             trust=trust,
@@ -186,7 +190,8 @@ class Memory:
         if not chunks:
             return ()
         vectors = self.encoder.encode([chunk.text for chunk in chunks])
-        recorded_at = self._clock()  # after encoding: nobody can have known it before
+        # Asked again after encoding: nobody can have known it before.
+        recorded_at = max(now, utc(self._clock(), name="clock()"))
         chunks = tuple(replace(chunk, recorded_at=recorded_at) for chunk in chunks)
         stored = self.store.log.append(chunks, vectors, encoder_id=self.encoder.id)
         self.store.buffer.push(stored)
@@ -442,6 +447,12 @@ class Memory:
     aadd = in_thread(add)
     asearch = in_thread(search)
     aask = in_thread(ask)
+
+    def _now(self, turns: Sequence[Turn], scope: Scope) -> datetime:
+        clock_now = utc(self._clock(), name="clock()")
+        if all(turn.at is not None and turn.at <= clock_now for turn in turns):
+            return clock_now  # nothing is said now, so the log need not be asked
+        return now_in(self.store.log, scope, clock_now=clock_now, max_skew=self.settings.max_skew)
 
     def _candidates(
         self,

@@ -55,17 +55,24 @@ def chunks_of(
     count_tokens: CountTokens,
     trust: int = TRUSTED,
 ) -> tuple[Chunk, ...]:
-    """Returns the unrecorded chunks of all turns in order; a turn without a time happened `now`."""
+    """Returns the unrecorded chunks of all turns in order; a turn without a time happened `now`.
+
+    So did one whose time lies ahead, unless the settings take every time as it is: nothing is
+    observed before it happens, and it must not win over what is recorded until then.
+    """
     check_limits(turns, now=now, settings=settings)
     check_trust(trust)
     chunks = []
     for turn in turns:
+        at = turn.at or now
+        if settings.max_future is not None:
+            at = min(at, now)
         for piece in segment(turn.text, budget=settings.chunk_tokens, count_tokens=count_tokens):
             chunks.append(
                 Chunk(
                     id=str(uuid.uuid4()),
                     text=piece,
-                    at=turn.at or now,
+                    at=at,
                     scope=scope,
                     speaker=turn.speaker,
                     session=turn.session,

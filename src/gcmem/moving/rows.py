@@ -96,7 +96,8 @@ class ForeignRows:
 
     now: datetime
     tz: tzinfo | None = None
-    max_future: timedelta | None = Settings().max_future
+    max_future: timedelta | None = Settings().max_skew
+    """How far ahead a row may be dated: no more than clocks differ, since it keeps its time."""
 
     def chunk(self, record: Mapping[str, Any]) -> Chunk:
         """Reads a row with a text and a time; without an id it gets one from what it says."""
