@@ -32,7 +32,7 @@ from gcmem.stopwatch import Stopwatch
 from gcmem.storable import check_metadata
 from gcmem.store import open_embedded
 from gcmem.store.urls import open_url
-from gcmem.twins import in_thread
+from gcmem.twins import in_thread, write_in_thread
 from gcmem.types import (
     TRUSTED,
     Answer,
@@ -444,7 +444,7 @@ class Memory:
         """Takes out of a set what a newer chunk contradicts, by the rules of a search."""
         return self._resolve(candidates, watch=Stopwatch())
 
-    aadd = in_thread(add)
+    aadd = write_in_thread(add)
     asearch = in_thread(search)
     aask = in_thread(ask)
 

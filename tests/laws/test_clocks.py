@@ -1,4 +1,4 @@
-"""The laws of time at the door: no clock and no date can make an older word win over a newer one."""
+"""The laws of time at the door: no clock and no date lets an older word win over a newer one."""
 
 from __future__ import annotations
 
