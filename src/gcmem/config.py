@@ -18,11 +18,16 @@ class Settings:
     """A turn longer than this is split at sentence boundaries."""
     max_text_chars: int = 2_000_000
     """A longer text is refused rather than half stored."""
+    max_metadata_bytes: int = 16_384
+    """How much JSON the metadata of one message may be; every chunk of the message carries it."""
     max_future: timedelta | None = timedelta(days=1)
-    """How far ahead of the clock an event time may lie; None for any."""
+    """How far ahead of the clock an event time may lie: further is refused, less is stored as now.
+    None takes every event time as it is. Then what is dated ahead wins over all that is recorded
+    until that day, so allow it only to writers that you trust."""
     max_skew: timedelta | None = timedelta(minutes=5)
-    """How far the clocks of two writers may disagree before the order of their chunks is doubted;
-    None trusts every clock."""
+    """How far the clocks of two writers may disagree: up to this, what is said now comes after all
+    that was recorded before; beyond it, the order of their chunks is doubted. None trusts every
+    clock."""
     strategy: Strategy = "stratified"
     """How candidates are found: `dense` takes the most similar, `dense+stm` adds the recency
     buffer, `stratified` adds the frontier. There a chunk competes only with those that came after
@@ -41,6 +46,7 @@ class Settings:
         for name, least in (
             ("chunk_tokens", 8),
             ("max_text_chars", 1),
+            ("max_metadata_bytes", 2),
             ("frontier", 1),
             ("stm_size", 0),
             ("overfetch", 1),

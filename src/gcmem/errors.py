@@ -20,6 +20,7 @@ GCMemError
 │   ├── StoreVersionError              written by a newer gcmem
 │   ├── EncoderMismatchError           built with another encoder
 │   └── VerificationError              what was moved is not what arrived
+├── EncoderError                       an encoder returned vectors that can't be used
 ├── ServeError                         the server turns a request, or its own start, down
 │   ├── NotAuthenticatedError          no key, or one that is unknown or revoked
 │   ├── ForbiddenError                 the key may not do this, or not in this scope
@@ -67,8 +68,8 @@ class FutureTimeError(InvalidInputError):
     def __init__(self, at: datetime, *, now: datetime, allowed: timedelta) -> None:
         super().__init__(
             f"event time {at.isoformat()} lies more than {allowed} after now "
-            f"({now.isoformat(timespec='seconds')}); it would count as the newest fact until then. "
-            "Correct it, or raise Settings.max_future"
+            f"({now.isoformat(timespec='seconds')}). Correct it, or take event times as they are "
+            "with Settings(max_future=None)"
         )
 
 
@@ -93,12 +94,12 @@ class TransferFormatError(InvalidInputError):
 
 
 class BadRowError(TransferFormatError):
-    """One row of a file can't be imported; everything before its batch is in."""
+    """One row of a file or a store can't be moved; everything before its batch is in."""
 
     def __init__(self, line: int, reason: str, *, file: str) -> None:
         super().__init__(
-            f"{file}, line {line}: {reason}; correct it and import again (what is in already is "
-            "passed over), or leave such rows out with --skip-bad"
+            f"{file}, line {line}: {reason}; correct it and run the same again (what is in already "
+            "is passed over), or leave such rows out with --skip-bad"
         )
         self.line = line
 
@@ -178,6 +179,17 @@ class VerificationError(StoreError):
     def __init__(self, summary: str, *, differences: tuple[str, ...]) -> None:
         super().__init__("; ".join((summary, *differences)))
         self.differences = differences
+
+
+class EncoderError(GCMemError):
+    """An encoder returned vectors that can't be stored or compared; the message names it."""
+
+    def __init__(self, encoder_id: str, reason: str) -> None:
+        super().__init__(
+            f"encoder {encoder_id!r} {reason}; an encoder must return one finite row of length 1 "
+            "(L2 norm) for each text, and always as many dimensions"
+        )
+        self.encoder_id = encoder_id
 
 
 class StoreDegradedWarning(UserWarning):

@@ -11,6 +11,7 @@ from typing import Any, Self, get_args
 
 from gcmem import deadline
 from gcmem.calls import ScopedCache, current_call, one_call
+from gcmem.clocks import now_in
 from gcmem.config import Settings
 from gcmem.conflict import ByTrust
 from gcmem.defaults import default_encoder, default_oracle, default_reader
@@ -24,15 +25,17 @@ from gcmem.errors import (
 )
 from gcmem.filters import check_k, check_limit, check_options, make_filter
 from gcmem.ingest import Message, as_turns, chunks_of
-from gcmem.ingest.turns import check_metadata, check_text
+from gcmem.ingest.chunks import check_metadata_size
+from gcmem.ingest.turns import check_text
 from gcmem.linking import link
 from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
 from gcmem.qualify import may_remove
 from gcmem.retrieve import edges_of, retrieve
 from gcmem.stopwatch import Stopwatch
+from gcmem.storable import check_metadata
 from gcmem.store import open_embedded
 from gcmem.store.urls import open_url
-from gcmem.twins import in_thread
+from gcmem.twins import in_thread, write_in_thread
 from gcmem.types import (
     TRUSTED,
     Answer,
@@ -48,6 +51,7 @@ from gcmem.types import (
     Scope,
     SearchResult,
     Timings,
+    Turn,
     check_choice,
     is_storable,
     utc,
@@ -172,15 +176,17 @@ class Memory:
         """Remembers messages and returns their chunks; when it returns, they are on disk.
 
         Takes a string, a Turn, a {"role", "content"} dict, or a list of them; all are stored or
-        none. `at` is the event time of messages that carry none; left out, it is now. `trust` is
-        how far their source is believed, 0 for not at all (see `Settings.respect_trust`).
+        none. `at` is the event time of messages that carry none; left out, it is now. One that
+        lies ahead of the clock is stored as now (see `Settings.max_future`). `trust` is how far
+        their source is believed, 0 for not at all (see `Settings.respect_trust`).
         """
         scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         turns = as_turns(messages, at=at, speaker=speaker, session=session, metadata=metadata)
+        now = self._now(turns, scope)
         chunks = chunks_of(
             turns,
             scope=scope,
-            now=utc(self._clock(), name="clock()"),
+            now=now,
             settings=self.settings,
             count_tokens=self.encoder.count_tokens,
             trust=trust,
@@ -189,7 +195,8 @@ class Memory:
             return ()
         vectors = self.encoder.encode([chunk.text for chunk in chunks])
         deadline.check()  # for the last time: a write that has begun is finished
-        recorded_at = self._clock()  # after encoding: nobody can have known it before
+        # Asked again after encoding: nobody can have known it before.
+        recorded_at = max(now, utc(self._clock(), name="clock()"))
         chunks = tuple(replace(chunk, recorded_at=recorded_at) for chunk in chunks)
         stored = self.store.log.append(chunks, vectors, encoder_id=self.encoder.id)
         self.store.buffer.push(stored)
@@ -383,7 +390,9 @@ class Memory:
         """
         chunk = self.get(chunk_id, user_id=user_id, agent_id=agent_id, run_id=run_id)
         _check_trust(chunk, max_trust)
-        updated = self.store.log.set_metadata(chunk_id, check_metadata(metadata))
+        metadata = check_metadata(metadata)
+        check_metadata_size(metadata, settings=self.settings)
+        updated = self.store.log.set_metadata(chunk_id, metadata)
         if updated is None:  # erased since
             raise ChunkNotFoundError(chunk_id)
         return updated
@@ -460,9 +469,15 @@ class Memory:
         with one_call():
             return self._resolve(candidates, watch=Stopwatch())
 
-    aadd = in_thread(add)
+    aadd = write_in_thread(add)
     asearch = in_thread(search)
     aask = in_thread(ask)
+
+    def _now(self, turns: Sequence[Turn], scope: Scope) -> datetime:
+        clock_now = utc(self._clock(), name="clock()")
+        if all(turn.at is not None and turn.at <= clock_now for turn in turns):
+            return clock_now  # nothing is said now, so the log need not be asked
+        return now_in(self.store.log, scope, clock_now=clock_now, max_skew=self.settings.max_skew)
 
     def _candidates(
         self,

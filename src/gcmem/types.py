@@ -26,6 +26,7 @@ UNTRUSTED = 0
 """The trust level of a source that may lie: a web page, a stranger, a tool's output."""
 TRUSTED = 1
 """The trust level of a source that is believed; higher levels are for those believed more."""
+MAX_TRUST = 100
 
 
 def utc(at: datetime, *, name: str) -> datetime:
@@ -53,6 +54,15 @@ class FrozenDict(dict[str, Any]):
 
     def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
         return FrozenDict, (dict(self),)
+
+
+def frozen(metadata: Mapping[str, Any] | None) -> FrozenDict:
+    """Returns metadata that can't be changed; None is none."""
+    if metadata is None:
+        return FrozenDict()
+    if not isinstance(metadata, Mapping):
+        raise InvalidInputError(f"metadata={metadata!r}: pass a mapping, or None")
+    return FrozenDict(metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +116,10 @@ def is_storable(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One utterance of a session; `at` left out means the moment it is added."""
+    """One utterance of a session; `at` left out means the moment it is added.
+
+    A speaker or metadata of None are as good as left out.
+    """
 
     text: str
     at: datetime | None = None
@@ -117,8 +130,10 @@ class Turn:
     def __post_init__(self) -> None:
         if self.at is not None:
             object.__setattr__(self, "at", utc(self.at, name="at"))
+        if self.speaker is None:
+            object.__setattr__(self, "speaker", "user")
         if type(self.metadata) is not FrozenDict:
-            object.__setattr__(self, "metadata", FrozenDict(self.metadata))
+            object.__setattr__(self, "metadata", frozen(self.metadata))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +161,7 @@ class Chunk:
             if value is not None:
                 object.__setattr__(self, name, utc(value, name=name))
         if type(self.metadata) is not FrozenDict:
-            object.__setattr__(self, "metadata", FrozenDict(self.metadata))
+            object.__setattr__(self, "metadata", frozen(self.metadata))
 
     def precedes(self, other: Chunk) -> bool | None:
         """Tells whether this chunk is older than `other`; None where nothing decides it.

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gcmem import Chunk, ChunkFilter, Scope
+from gcmem.errors import BadRowError
 from gcmem.moving import migrate
 from gcmem.protocols import Store, Vectors, VectorSource
 from gcmem.store.urls import open_url
@@ -101,3 +105,55 @@ def test_the_command_line_moves_to_a_server_and_searches_there(
     assert there["kept"][0]["chunk"]["text"] == "I live in Porto."
     gcmem("migrate", postgres_url, str(back))
     assert gcmem("history", "--json", path=back) == gcmem("history", "--json", path=old)
+
+
+def spoil(path: Path, number: int) -> str:
+    """Puts a NUL into the metadata of one chunk, as stores took it once; returns the chunk's id."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        (chunk_id,) = connection.execute(
+            "UPDATE chunks SET metadata = ? WHERE seq = ? RETURNING id",
+            (json.dumps({"note": "a\x00b"}), number),
+        ).fetchone()
+    return str(chunk_id)
+
+
+def test_a_row_that_no_store_can_keep_is_named_and_what_was_moved_stays(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    count, bad = 2001, 1500
+    path = tmp_path / "old.db"
+    source = open_at(str(path))
+    chunks = [
+        Chunk(id=f"chunk-{n}", text=f"tea {n}", at=day(n / 100), recorded_at=day(n / 100))
+        for n in range(count)
+    ]
+    source.log.append(chunks, ENCODER.encode([c.text for c in chunks]), encoder_id=ENCODER.id)
+    chunk_id = spoil(path, bad)
+    target = open_at(postgres_url)
+    with pytest.raises(BadRowError, match=rf"line {bad}: chunk '{chunk_id}'.*NUL.*--skip-bad"):
+        migrate(source, target, encoder=ENCODER)
+    assert target.log.count(EVERYTHING) == 1000  # the batches before it
+    moved = migrate(source, target, encoder=ENCODER, skip_bad=True)
+    assert (moved.copied.added, moved.copied.bad) == (count - 1001, 1)
+    assert [row.line for row in moved.copied.bad_rows] == [bad]
+    assert moved.verified is not None
+    assert moved.verified.rows == count - 1
+    # Or it is mended, and the same call brings the rest.
+    source.log.set_metadata(chunk_id, {"note": "ab"})
+    moved = migrate(source, target, encoder=ENCODER)
+    assert moved.copied.added == 1
+    assert target.log.count(EVERYTHING) == count
+    source.close()
+    target.close()
+
+
+def test_the_command_names_the_row_or_leaves_it_out(tmp_path: Path, postgres_url: str) -> None:
+    path = tmp_path / "old.db"
+    gcmem("add", "I drink tea.", "--path", str(path))
+    gcmem("add", "I drink coffee.", "--path", str(path))
+    chunk_id = spoil(path, 1)
+    refused = gcmem("migrate", str(path), postgres_url, code=1)
+    assert chunk_id in refused
+    assert "--skip-bad" in refused
+    done = gcmem("migrate", str(path), postgres_url, "--skip-bad")
+    assert chunk_id in done

@@ -19,12 +19,13 @@ from gcmem.cli.options import AsJson, StmURL, StorePath, StoreURL, locate
 from gcmem.cli.output import console, print_json
 from gcmem.defaults import default_encoder, default_oracle
 from gcmem.errors import GCMemError
-from gcmem.protocols import Encoder
+from gcmem.protocols import ChunkLog, Encoder
 from gcmem.qualify import recall_verdict
 from gcmem.store import SQLiteLog
 from gcmem.store.redact import redacted
 from gcmem.store.urls import open_url
 from gcmem.types import ChunkFilter
+from gcmem.vectors import count_unusable
 
 CORE = ("numpy", "onnxruntime", "tokenizers", "typer", "rich")
 EXTRAS = {
@@ -125,6 +126,7 @@ def _server(where: Location, encoder: Encoder, problems: list[str]) -> dict[str,
                     f"gcmem reindex --store {where.shown}"
                 )
             count = store.log.count(ChunkFilter())
+            _check_vectors(store.log, encoder, f"--store {where.shown}", problems)
             return {"url": where.shown, "chunks": count, "encoder": store.log.encoder_id}
     except GCMemError as error:
         problems.append(str(error))
@@ -148,6 +150,7 @@ def _file(path: Path, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
             problems.append(
                 f"{path} was built with encoder {log.encoder_id}; run: gcmem reindex --path {path}"
             )
+        _check_vectors(log, encoder, f"--path {path}", problems)
         return {
             "path": str(path),
             "exists": True,
@@ -157,6 +160,18 @@ def _file(path: Path, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
         }
     finally:
         log.close()
+
+
+def _check_vectors(log: ChunkLog, encoder: Encoder, option: str, problems: list[str]) -> None:
+    """Reports vectors that can't be searched; those of another encoder are reported elsewhere."""
+    if log.encoder_id != encoder.id:
+        return
+    bad = count_unusable(log, dimensions=encoder.dimensions)
+    if bad:
+        problems.append(
+            f"{bad} of {log.count(ChunkFilter())} chunks have no vector that can be searched "
+            f"(missing, of another length, or not finite); run: gcmem reindex {option}"
+        )
 
 
 def _print(report: dict[str, Any]) -> None:

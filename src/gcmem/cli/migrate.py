@@ -15,6 +15,10 @@ from gcmem.defaults import default_encoder
 def migrate(
     source: Annotated[str, typer.Argument(metavar="FROM", help="The store to copy, path or URL.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="The store to fill, path or URL.")],
+    skip_bad: Annotated[
+        bool,
+        typer.Option("--skip-bad", help="Leave out chunks that no store can keep, and name them."),
+    ] = False,
     verify: Annotated[bool, typer.Option(help="Count and hash both sides afterwards.")] = True,
     as_json: AsJson = False,
 ) -> None:
@@ -33,6 +37,7 @@ def migrate(
                     old,
                     new,
                     encoder=encoder,
+                    skip_bad=skip_bad,
                     check=verify,
                     progress=advance,
                     check_progress=advance,

@@ -163,7 +163,9 @@ def print_moved(moved: Moved) -> None:
     for row in copied.bad_rows:
         console.print(Text(f"left out, line {row.line}: {row.reason}"), style="yellow")
     if copied.bad:
-        console.print(f"{copied.bad} rows could not be read and were left out.", style="yellow")
+        console.print(
+            f"{copied.bad} rows could not be read or stored and were left out.", style="yellow"
+        )
     if copied.lowered:
         rows = "1 row" if copied.lowered == 1 else f"{copied.lowered} rows"
         got = "it got" if copied.lowered == 1 else "they got"

@@ -8,6 +8,7 @@ import numpy as np
 
 from gcmem.calls import current_call
 from gcmem.protocols import Encoder, Vectors
+from gcmem.vectors import encode
 
 
 class CachedEncoder:
@@ -35,7 +36,7 @@ class CachedEncoder:
         keys = {text: ("vector", self.id, text) for text in texts}
         missing = [text for text, key in keys.items() if key not in computed]
         if missing:
-            vectors = self._encoder.encode(missing)
+            vectors = encode(self._encoder, missing)
             computed.update(zip((keys[text] for text in missing), vectors, strict=True))
         return np.stack([computed[keys[text]] for text in texts])
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from gcmem.config import Settings
 from gcmem.errors import FutureTimeError, InvalidInputError, InvalidTextError
 from gcmem.ingest.segment import CountTokens, segment
-from gcmem.types import TRUSTED, UNTRUSTED, Chunk, Scope, Turn
-
-MAX_TRUST = 100
+from gcmem.storable import metadata_bytes
+from gcmem.types import MAX_TRUST, TRUSTED, UNTRUSTED, Chunk, Scope, Turn
 
 
 def check_limits(turns: Sequence[Turn], *, now: datetime, settings: Settings) -> None:
-    """Raises when a turn is too long, or lies too far in the future."""
+    """Raises when a turn or its metadata is too long, or it lies too far in the future."""
     for turn in turns:
         if settings.max_future is not None and turn.at and turn.at - now > settings.max_future:
             raise FutureTimeError(turn.at, now=now, allowed=settings.max_future)
@@ -24,6 +24,16 @@ def check_limits(turns: Sequence[Turn], *, now: datetime, settings: Settings) ->
                 f"text has {len(turn.text)} characters, at most {settings.max_text_chars} are "
                 "allowed; split it, or raise Settings.max_text_chars"
             )
+        check_metadata_size(turn.metadata, settings=settings)
+
+
+def check_metadata_size(metadata: Mapping[str, Any], *, settings: Settings) -> None:
+    """Raises when the metadata of one message is larger than the settings allow."""
+    if metadata and (size := metadata_bytes(metadata)) > settings.max_metadata_bytes:
+        raise InvalidInputError(
+            f"metadata has {size} bytes of JSON, at most {settings.max_metadata_bytes} are allowed "
+            "for one message; keep large values elsewhere, or raise Settings.max_metadata_bytes"
+        )
 
 
 def check_trust(trust: int) -> int:
@@ -45,17 +55,24 @@ def chunks_of(
     count_tokens: CountTokens,
     trust: int = TRUSTED,
 ) -> tuple[Chunk, ...]:
-    """Returns the unrecorded chunks of all turns in order; a turn without a time happened `now`."""
+    """Returns the unrecorded chunks of all turns in order; a turn without a time happened `now`.
+
+    So did one whose time lies ahead, unless the settings take every time as it is: nothing is
+    observed before it happens, and it must not win over what is recorded until then.
+    """
     check_limits(turns, now=now, settings=settings)
     check_trust(trust)
     chunks = []
     for turn in turns:
+        at = turn.at or now
+        if settings.max_future is not None:
+            at = min(at, now)
         for piece in segment(turn.text, budget=settings.chunk_tokens, count_tokens=count_tokens):
             chunks.append(
                 Chunk(
                     id=str(uuid.uuid4()),
                     text=piece,
-                    at=turn.at or now,
+                    at=at,
                     scope=scope,
                     speaker=turn.speaker,
                     session=turn.session,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from gcmem.errors import InvalidInputError, InvalidTextError
+from gcmem.storable import check_metadata
 from gcmem.types import Turn, is_storable, utc
 
 Message = str | Turn | Mapping[str, Any]
@@ -45,6 +45,7 @@ def as_turns(
             f"can't add a {type(messages).__name__}: pass a string, a Turn, "
             "a {'role', 'content'} dict, or a list of them"
         )
+    shared = check_metadata({} if metadata is None else metadata)
     turns = []
     for item in items:
         if not single and isinstance(item, Mapping) and is_textless(item):
@@ -58,7 +59,7 @@ def as_turns(
                     turn.speaker if turn.speaker != "user" else speaker or "user", name="speaker"
                 ),
                 session=check_name(turn.session or session, name="session"),
-                metadata=check_metadata({**check_metadata(metadata or {}), **turn.metadata}),
+                metadata={**shared, **check_metadata(turn.metadata)},
             )
         )
     return tuple(turns)
@@ -194,16 +195,3 @@ def check_name(value: Any, *, name: str) -> Any:
     if value is None or (isinstance(value, str) and value.strip() and is_storable(value)):
         return value
     raise InvalidInputError(f"{name}={value!r}: pass a non-empty string")
-
-
-def check_metadata(metadata: Any) -> dict[str, Any]:
-    """Returns the metadata when it survives a round trip through JSON; otherwise raises."""
-    if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
-        raise InvalidInputError("metadata must be a mapping whose keys are strings")
-    try:
-        encoded = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
-        encoded.encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"metadata must be plain JSON: {error}") from None
-    decoded: dict[str, Any] = json.loads(encoded)
-    return decoded

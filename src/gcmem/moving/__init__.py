@@ -94,6 +94,7 @@ def migrate(
     target: Store,
     *,
     encoder: Encoder,
+    skip_bad: bool = False,
     check: bool = True,
     progress: Progress | None = None,
     check_progress: Progress | None = None,
@@ -102,11 +103,20 @@ def migrate(
 
     What the source gets meanwhile is left for the next call; what the target has is passed over.
     Trust levels are kept: both stores are the caller's own.
+    A chunk that no store can keep (an old store may hold one) stops the copy with an error that
+    names it; `skip_bad` leaves such chunks out.
     """
     if source.log.location == target.log.location:
         raise InvalidInputError(f"{source.log.location} is both source and target")
     rows = LogRows(source.log)
-    copied = copy_rows(rows, target, encoder=encoder, now=datetime.now(UTC), progress=progress)
+    copied = copy_rows(
+        rows,
+        target,
+        encoder=encoder,
+        now=datetime.now(UTC),
+        skip_bad=skip_bad,
+        progress=progress,
+    )
     return Moved(
         source=rows.name,
         target=target.log.location,

@@ -9,11 +9,11 @@ from datetime import datetime
 import numpy as np
 
 from gcmem.errors import BadRowError, EncoderMismatchError, InvalidInputError
-from gcmem.ingest.chunks import MAX_TRUST
-from gcmem.moving.rows import BadRow, Row, Source
+from gcmem.moving.rows import BadRow, Row, Source, storable_rows
 from gcmem.moving.stores import BATCH
 from gcmem.protocols import Encoder, Progress, Store, Vectors
-from gcmem.types import ORIGIN_KEY, TRUSTED, Chunk, ChunkFilter
+from gcmem.types import MAX_TRUST, ORIGIN_KEY, TRUSTED, Chunk, ChunkFilter
+from gcmem.vectors import encode, is_usable
 
 MOST_NAMED = 20
 """Bad rows that a report names; further ones are only counted."""
@@ -125,7 +125,7 @@ class _Marker:
 
 def _batches(source: Source, tally: _Tally, *, reuse: bool, skip_bad: bool) -> Iterator[list[Row]]:
     batch: list[Row] = []
-    for row in source.rows(vectors=reuse):
+    for row in storable_rows(source, vectors=reuse):
         if isinstance(row, Row):
             batch.append(row)
         elif not skip_bad:
@@ -182,10 +182,10 @@ def _vectors(rows: list[Row], *, encoder: Encoder, reuse: bool) -> tuple[Vectors
     missing = []
     for n, row in enumerate(rows):
         vector = row.vector if reuse else None
-        if vector is not None and vector.shape == vectors[n].shape and np.isfinite(vector).all():
+        if vector is not None and is_usable(vector, dimensions=encoder.dimensions):
             vectors[n] = vector
         else:
             missing.append(n)
     if missing:
-        vectors[missing] = encoder.encode([rows[n].chunk.text for n in missing])
+        vectors[missing] = encode(encoder, [rows[n].chunk.text for n in missing])
     return vectors, len(missing)

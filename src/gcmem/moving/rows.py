@@ -17,8 +17,9 @@ import numpy as np
 from gcmem.config import Settings
 from gcmem.errors import FutureTimeError, InvalidInputError
 from gcmem.ingest.chunks import check_trust
-from gcmem.ingest.turns import check_metadata, check_name, check_text, parse_time
+from gcmem.ingest.turns import check_name, check_text, parse_time
 from gcmem.protocols import Vectors
+from gcmem.storable import check_chunks, check_metadata
 from gcmem.types import ORIGIN_KEY, TRUSTED, Chunk, Scope, utc
 
 NAMESPACE = uuid.UUID("6f0c4f9e-3f3e-5c0b-9b6e-0d6763a6d6d1")
@@ -70,13 +71,33 @@ class Source(Protocol):
         """Yields the rows in their order, with their vectors where asked for."""
 
 
+def storable_rows(source: Source, *, vectors: bool) -> Iterator[Row | BadRow]:
+    """Yields the rows of a source; one that no store can keep is a bad row.
+
+    An old store may hold such a chunk, since stores once took what others can't keep.
+    """
+    for row in source.rows(vectors=vectors):
+        try:
+            if isinstance(row, Row):
+                check_chunks([_as_recorded(row.chunk)])
+            yield row
+        except InvalidInputError as error:
+            yield BadRow(line=row.line, reason=str(error))
+
+
+def _as_recorded(chunk: Chunk) -> Chunk:
+    """A row without a recording time gets one when it is stored."""
+    return chunk if chunk.recorded_at else replace(chunk, recorded_at=chunk.at)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignRows:
     """How rows are read that gcmem did not write: their timezone, and what counts as the future."""
 
     now: datetime
     tz: tzinfo | None = None
-    max_future: timedelta | None = Settings().max_future
+    max_future: timedelta | None = Settings().max_skew
+    """How far ahead a row may be dated: no more than clocks differ, since it keeps its time."""
 
     def chunk(self, record: Mapping[str, Any]) -> Chunk:
         """Reads a row with a text and a time; without an id it gets one from what it says."""
@@ -107,13 +128,13 @@ class ForeignRows:
 
 
 def own_chunk(record: Mapping[str, Any]) -> Chunk:
-    """Reads a row that gcmem wrote; only types are checked, since the log has taken it once."""
+    """Reads a row that gcmem wrote; only types are checked here."""
     for name in ("id", "text", "speaker"):
         if not isinstance(record.get(name), str):
             raise InvalidInputError(f"{name}={record.get(name)!r} is no string")
     if not isinstance(record.get("session"), str | None):
         raise InvalidInputError(f"session={record['session']!r} is no string")
-    chunk = Chunk(
+    return Chunk(
         id=record["id"],
         text=record["text"],
         at=_moment(record, "at"),
@@ -125,12 +146,6 @@ def own_chunk(record: Mapping[str, Any]) -> Chunk:
         metadata=_metadata(record),
         trust=_trust(record),
     )
-    try:
-        "".join((chunk.id, chunk.text, chunk.speaker, chunk.session or "")).encode()
-        json.dumps(chunk.metadata, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise InvalidInputError("it holds a lone surrogate, which no store can keep") from None
-    return chunk
 
 
 def _trust(record: Mapping[str, Any]) -> int:

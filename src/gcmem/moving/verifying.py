@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from gcmem.errors import VerificationError
-from gcmem.moving.rows import MODULUS, Row, Source, canonical, digest_of
+from gcmem.moving.rows import MODULUS, Row, Source, canonical, digest_of, storable_rows
 from gcmem.moving.stores import BATCH
 from gcmem.protocols import ChunkLog, Progress
 from gcmem.types import ORIGIN_KEY, Chunk
@@ -34,13 +34,13 @@ def verify(
     """Reads the source once more and compares every row with the chunk in the log.
 
     A recording time that the source does not give, and the mark of a merge, are the store's own;
-    without `trust`, so are trust levels.
-    Rows that can't be read are passed over: the copy has reported them.
+    without `trust`, so are trust levels. Rows that can't be read or stored are passed over: the
+    copy has reported them.
     """
     count = found = ours = theirs = last_seq = 0
     in_order = readable = True
     differences: list[str] = []
-    rows = source.rows(vectors=False)
+    rows = storable_rows(source, vectors=False)
     while batch := list(islice(rows, BATCH)):
         good = [row for row in batch if isinstance(row, Row)]
         readable = readable and len(good) == len(batch)

@@ -10,13 +10,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from gcmem.documents import DocumentResolution, resolve
-from gcmem.ingest.turns import check_metadata
 from gcmem.serve import schemas, telemetry
 from gcmem.serve.access import Caller
 from gcmem.serve.memory_routes import WRITE, fields
 from gcmem.serve.rendering import answers_json, search_json
 from gcmem.serve.service import Service, caller_of
 from gcmem.serve.sizes import check_comparable, json_reply
+from gcmem.storable import check_metadata
 from gcmem.types import Answer, SearchResult
 
 Asking = Annotated[Caller, Depends(caller_of)]

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gcmem.errors import EncoderMismatchError
+from gcmem.errors import EncoderMismatchError, StoreCorruptError
 from gcmem.protocols import Vectors
 from gcmem.ranking import ranked
 from gcmem.store.frontier import ROUNDING, unmatched
-from gcmem.store.sqlite import LogState, SQLiteLog, VectorRow, make_scope, to_micros
+from gcmem.store.sqlite import (
+    LogState,
+    SQLiteLog,
+    VectorRow,
+    make_scope,
+    stored_vector,
+    to_micros,
+)
 from gcmem.types import ChunkFilter, Scope
+from gcmem.vectors import are_unit, is_usable
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -37,7 +45,7 @@ class _Rows:
         # seq, scope, at, recorded_at; a row whose seq is 0 was erased.
         self.columns = np.empty((4, 0), dtype=np.int64)
 
-    def extend(self, rows: list[VectorRow]) -> None:
+    def extend(self, rows: list[VectorRow], block: Vectors) -> None:
         if not rows:
             return
         end = self.size + len(rows)
@@ -48,8 +56,7 @@ class _Rows:
             columns = np.zeros((4, room), dtype=np.int64)
             columns[:, : self.size] = self.columns[:, : self.size]
             self.vectors, self.columns = vectors, columns
-        block = np.frombuffer(b"".join(row.vector for row in rows), dtype=np.float32)
-        self.vectors[self.size : end] = block.reshape(len(rows), -1)
+        self.vectors[self.size : end] = block
         for row in rows:
             if row.scope not in self.scope_numbers:
                 self.scope_numbers[row.scope] = len(self.scopes)
@@ -119,7 +126,11 @@ class NumpyIndex:
                 state = self._log.state()
                 if state == self._state and any(done.covers(scope) for done in self._loaded):
                     return self._rows.view()
-                self._advance(scope, state)
+                try:
+                    self._advance(scope, state)
+                except StoreCorruptError:
+                    self._reset()  # a part of the scope must not pass for all of it
+                    raise
                 # A store that was re-embedded meanwhile has given us rows of two encoders.
                 if self._log.state().generation == state.generation:
                     return self._rows.view()
@@ -154,9 +165,29 @@ class NumpyIndex:
             key: any(loaded.covers(make_scope(*key)) for loaded in self._loaded)
             for key in {row.scope for row in rows}
         }
-        self._rows.extend(
-            [r for r in rows if r.seq <= state.last_seq and wanted[r.scope] and r.id not in known]
-        )
+        new = [r for r in rows if r.seq <= state.last_seq and wanted[r.scope] and r.id not in known]
+        self._rows.extend(new, self._block(new))
+
+    def _block(self, rows: list[VectorRow]) -> Vectors:
+        """Returns the vectors of rows as one matrix; raises where some can't be searched."""
+        block = np.empty((0, self._dimensions), dtype=np.float32)
+        if all(len(row.vector) == self._dimensions * block.itemsize for row in rows):
+            block = np.frombuffer(b"".join(row.vector for row in rows), dtype=np.float32)
+            block = block.reshape(len(rows), self._dimensions)
+            if are_unit(block).all():
+                return block
+        self._refuse(stored_vector(row.vector) for row in rows)
+        return block
+
+    def _refuse(self, vectors: Iterable[Vectors]) -> None:
+        """Raises an error that says how many of the vectors can't be searched, if any."""
+        usable = [is_usable(vector, dimensions=self._dimensions) for vector in vectors]
+        if not all(usable):
+            raise StoreCorruptError(
+                f"{usable.count(False)} of {len(usable)} vectors read from {self._log.location} "
+                "have the wrong length or are not finite; make them anew: gcmem reindex --path "
+                f"{self._log.location}"
+            )
 
     def search(
         self, queries: Vectors, *, k: int, where: ChunkFilter, frontier: int = 0
@@ -268,6 +299,7 @@ class NumpyIndex:
         known = {i: n for i in ids if (n := rows.row_of.get(i, size)) < size}
         # What is not loaded yet, or belongs to a scope that nobody asked for, is read one by one.
         missing = self._log.vectors([i for i in ids if i not in known])
+        self._refuse(missing.values())
         scores = np.zeros((len(queries), len(ids)), dtype=np.float32)
         for column, chunk_id in enumerate(ids):
             vector = rows.vectors[known[chunk_id]] if chunk_id in known else missing.get(chunk_id)

@@ -141,6 +141,11 @@ def _translate(error: Exception, text: str, database: PostgresDatabase) -> GCMem
     errors = psycopg.errors
     if isinstance(error, errors.UniqueViolation):
         return InvalidInputError("a chunk with one of these ids exists already")
+    if isinstance(error, errors.DataError) and "different vector dimensions" in text:
+        return StoreCorruptError(
+            f"{location} holds vectors of another width than the encoder's; make them anew: "
+            f"gcmem reindex --store {location}"
+        )
     if isinstance(error, errors.DataError):
         return InvalidInputError(f"PostgreSQL can't keep this: {text}")
     if isinstance(error, (errors.DataCorrupted, errors.IndexCorrupted)):

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcmem.errors import EncoderMismatchError, InvalidInputError, StoreUnavailableError
+from gcmem.errors import EncoderError, EncoderMismatchError, StoreUnavailableError
 from gcmem.protocols import Encoder, Progress, Vectors
+from gcmem.storable import check_chunks, check_metadata
 from gcmem.store.postgres_connection import PostgresDatabase
 from gcmem.types import Chunk, ChunkFilter, Scalar, Scope
+from gcmem.vectors import checked, encode
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -54,6 +56,8 @@ class PostgresLog:
         """Stores all chunks or none; when it returns, they are on the server's disk."""
         if not chunks:
             return ()
+        check_chunks(chunks)
+        vectors = checked(vectors, count=len(chunks), encoder_id=encoder_id)
         rows = [_row(chunk) for chunk in chunks]
         with self._database.transaction() as connection:
             last_seq = connection.execute(
@@ -62,6 +66,7 @@ class PostgresLog:
             ).fetchone()[0]
             first_seq = last_seq - len(rows) + 1
             self._claim(connection, encoder_id)
+            _check_width(connection, vectors, encoder_id)
             cursor = connection.cursor()
             with cursor.copy(f"COPY gcmem_chunks ({COLUMNS}) FROM STDIN") as copy:
                 for seq, row in enumerate(rows, first_seq):
@@ -147,6 +152,7 @@ class PostgresLog:
 
     def set_metadata(self, chunk_id: str, metadata: Mapping[str, Any]) -> Chunk | None:
         """Replaces a chunk's metadata; when it returns, it is on the server's disk."""
+        metadata = check_metadata(metadata)
         with self._database.reading() as connection:
             row = connection.execute(
                 f"UPDATE gcmem_chunks SET metadata = %s WHERE id = %s RETURNING {COLUMNS}",
@@ -219,7 +225,7 @@ class PostgresLog:
         return rows
 
     def _embed(self, pending: list[tuple[int, str]], encoder: Encoder) -> None:
-        vectors = encoder.encode([text for _, text in pending])
+        vectors = encode(encoder, [text for _, text in pending])
         with self._database.transaction() as connection:
             connection.execute(
                 # An erased chunk must not leave its vector behind, hence the lock on the chunks;
@@ -316,9 +322,18 @@ def _copy_format(vectors: Vectors, first_seq: int) -> bytes:
     return COPY_HEADER + rows.tobytes() + COPY_TRAILER
 
 
+def _check_width(connection: Connection[Any], vectors: Vectors, encoder_id: str) -> None:
+    """All vectors of a store have as many dimensions: one that differs would stop every search."""
+    row = connection.execute("SELECT vector_dims(vector) FROM gcmem_vectors LIMIT 1").fetchone()
+    if row is not None and row[0] != vectors.shape[1]:
+        raise EncoderError(
+            encoder_id,
+            f"returned {vectors.shape[1]} dimensions, but the store holds vectors of {row[0]} "
+            "(gcmem doctor says whether it needs a reindex)",
+        )
+
+
 def _row(chunk: Chunk) -> tuple[Any, ...]:
-    if chunk.at is None or chunk.recorded_at is None:
-        raise InvalidInputError(f"chunk {chunk.id!r} has no event time or no recording time")
     scope = chunk.scope
     return (
         chunk.id,

@@ -14,6 +14,7 @@ import numpy as np
 
 from gcmem.errors import EncoderMismatchError, InvalidInputError, StoreError
 from gcmem.protocols import Encoder, Progress, Store, Vectors
+from gcmem.storable import check_chunks, check_metadata
 from gcmem.store.qdrant_address import QdrantSettings, parse_url
 from gcmem.store.qdrant_index import QdrantIndex
 from gcmem.store.qdrant_ledger import Ledger, LedgerState, Ticket
@@ -39,6 +40,7 @@ from gcmem.store.qdrant_server import (
 from gcmem.store.qdrant_verdicts import QdrantVerdicts
 from gcmem.store.recent import LogBuffer
 from gcmem.types import Chunk, ChunkFilter
+from gcmem.vectors import checked
 
 T = TypeVar("T")
 
@@ -120,6 +122,8 @@ class QdrantLog:
         A call that fails may have stored its chunks all the same when the answer to the last
         request was lost; it has then stored all of them.
         """
+        check_chunks(chunks)
+        vectors = checked(vectors, count=len(chunks), encoder_id=encoder_id)
         payloads = [payload_of(chunk) for chunk in chunks]
         if len({chunk.id for chunk in chunks}) < len(chunks):
             raise InvalidInputError("a chunk id is in the batch twice")
@@ -297,7 +301,7 @@ class QdrantLog:
 
     def set_metadata(self, chunk_id: str, metadata: Mapping[str, Any]) -> Chunk | None:
         """Replaces a chunk's metadata, durably; None if there is no such chunk."""
-        payload = metadata_payload(metadata)
+        payload = metadata_payload(check_metadata(metadata))
         if chunk_id not in self.get([chunk_id]):
             return None
         with self._ticket(1, touched=(chunk_id,)) as (ticket, _):

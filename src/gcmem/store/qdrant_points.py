@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from gcmem.errors import InvalidInputError
 from gcmem.store.qdrant_server import Filter, Payload
 from gcmem.store.sqlite import make_scope
 from gcmem.types import Chunk, ChunkFilter
@@ -34,8 +33,8 @@ def point_id(chunk_id: str) -> str:
 
 def payload_of(chunk: Chunk) -> Payload:
     """Returns all of a chunk but its sequence number."""
-    if chunk.at is None or chunk.recorded_at is None:
-        raise InvalidInputError(f"chunk {chunk.id!r} has no event time or no recording time")
+    assert chunk.at is not None
+    assert chunk.recorded_at is not None
     scope = {"user_id": chunk.scope.user_id, "agent_id": chunk.scope.agent_id}
     scope["run_id"] = chunk.scope.run_id
     return {

@@ -10,6 +10,7 @@ from gcmem.protocols import Encoder, Progress
 from gcmem.store.qdrant_ledger import Ledger, LedgerState, Rebuild
 from gcmem.store.qdrant_points import having_ids, point_id
 from gcmem.store.qdrant_server import ID_PAGE, Payload, Point, QdrantServer
+from gcmem.vectors import encode
 
 BATCH = 256
 
@@ -97,7 +98,7 @@ class _Copying:
                 self._target, {"must": [{"key": "seq", "range": {"lte": self._cursor}}]}
             )
             self._progress(done, self._server.count(state.collection, state.visible()))
-        vectors = self._encoder.encode([payload["text"] for payload in page])
+        vectors = encode(self._encoder, [payload["text"] for payload in page])
         self._server.upsert(
             self._target,
             [

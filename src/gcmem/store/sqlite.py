@@ -15,10 +15,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gcmem.errors import EncoderMismatchError, InvalidInputError, StoreError, StoreUnavailableError
+from gcmem.errors import (
+    EncoderError,
+    EncoderMismatchError,
+    InvalidInputError,
+    StoreError,
+    StoreUnavailableError,
+)
 from gcmem.protocols import Encoder, Progress, Vectors
+from gcmem.storable import check_chunks, check_metadata
 from gcmem.store.sqlite_file import IN_MEMORY, connect, transaction, translated_errors
 from gcmem.types import Chunk, ChunkFilter, FrozenDict, Scalar, Scope
+from gcmem.vectors import checked, encode
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COLUMNS = (
@@ -81,10 +89,13 @@ class SQLiteLog:
         self, chunks: Sequence[Chunk], vectors: Vectors, *, encoder_id: str
     ) -> tuple[Chunk, ...]:
         """Stores all chunks or none; when it returns, they are on disk."""
+        check_chunks(chunks)
+        vectors = checked(vectors, count=len(chunks), encoder_id=encoder_id)
         rows = [_row(chunk) for chunk in chunks]
         blobs = [vector.tobytes() for vector in vectors]
         with self._writing() as connection:
             self._claim(connection, encoder_id)
+            _check_width(connection, vectors, encoder_id)
             last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
             first_seq = (last.fetchone() or (0,))[0] + 1
             try:
@@ -171,6 +182,7 @@ class SQLiteLog:
 
     def set_metadata(self, chunk_id: str, metadata: Mapping[str, Any]) -> Chunk | None:
         """Replaces a chunk's metadata; when it returns, it is on disk."""
+        metadata = check_metadata(metadata)
         with self._writing() as connection:
             row = connection.execute(
                 f"UPDATE chunks SET metadata = ? WHERE id = ? RETURNING {COLUMNS}",
@@ -225,7 +237,7 @@ class SQLiteLog:
                 total = connection.execute("SELECT count(*) FROM chunks").fetchone()[0]
             if progress is not None:
                 progress(done, total)
-            vectors = encoder.encode([text for _, text in pending])
+            vectors = encode(encoder, [text for _, text in pending])
             with self._writing() as connection:
                 self._check_reindexing(connection, encoder.id)
                 connection.executemany(
@@ -284,7 +296,7 @@ class SQLiteLog:
                     f"WHERE id IN ({','.join('?' * len(batch))})",
                     batch,
                 ).fetchall()
-            found.update((row[0], np.frombuffer(row[1], dtype=np.float32)) for row in rows)
+            found.update((row[0], stored_vector(row[1])) for row in rows)
         return found
 
     def erased_since(self, tombstone: int) -> list[int]:
@@ -317,6 +329,12 @@ class SQLiteLog:
             self._connection.close()
 
 
+def stored_vector(blob: bytes) -> Vectors:
+    """Returns a vector as it is stored; of one that was cut off, what is whole."""
+    itemsize = np.dtype(np.float32).itemsize
+    return np.frombuffer(blob, dtype=np.float32, count=len(blob) // itemsize)
+
+
 def _meta(connection: sqlite3.Connection, key: str) -> str | None:
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if row is None else str(row[0])
@@ -326,9 +344,20 @@ def _set_meta(connection: sqlite3.Connection, key: str, value: str) -> None:
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
 
 
+def _check_width(connection: sqlite3.Connection, vectors: Vectors, encoder_id: str) -> None:
+    """All vectors of a store have as many dimensions: one that differs would stop every search."""
+    row = connection.execute("SELECT length(vector) FROM vectors LIMIT 1").fetchone()
+    if row is not None and len(vectors) and row[0] != vectors[0].nbytes:
+        raise EncoderError(
+            encoder_id,
+            f"returned {vectors.shape[1]} dimensions, but the store holds vectors of "
+            f"{row[0] // vectors.itemsize} (gcmem doctor says whether it needs a reindex)",
+        )
+
+
 def _row(chunk: Chunk) -> tuple[Any, ...]:
-    if chunk.at is None or chunk.recorded_at is None:
-        raise InvalidInputError(f"chunk {chunk.id!r} has no event time or no recording time")
+    assert chunk.at is not None
+    assert chunk.recorded_at is not None
     scope = chunk.scope
     return (
         chunk.id,

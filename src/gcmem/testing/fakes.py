@@ -28,7 +28,9 @@ class HashEncoder:
             for word in re.findall(r"\w+", text.casefold()) or [text]:
                 digest = hashlib.blake2b(word.encode(), digest_size=4).digest()
                 row[int.from_bytes(digest[:2]) % self.dimensions] += 1 if digest[2] % 2 else -1
-            row /= max(float(np.linalg.norm(row)), 1e-9)
+            if not row.any():  # its words cancel each other out
+                row[0] = 1
+            row /= np.linalg.norm(row)
         return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

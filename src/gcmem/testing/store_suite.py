@@ -10,6 +10,7 @@ The suites of the single seams can be subclassed one by one in the same way.
 from __future__ import annotations
 
 from gcmem.testing.buffer_suite import BufferSuite
+from gcmem.testing.door_suite import DoorSuite
 from gcmem.testing.index_suite import IndexSuite
 from gcmem.testing.log_suite import LogSuite
 from gcmem.testing.store_harness import EVERYTHING, START, StoreHarness, chunk
@@ -20,6 +21,7 @@ __all__ = [
     "EVERYTHING",
     "START",
     "BufferSuite",
+    "DoorSuite",
     "IndexSuite",
     "LogSuite",
     "StoreHarness",
@@ -30,5 +32,5 @@ __all__ = [
 ]
 
 
-class StoreSuite(LogSuite, IndexSuite, BufferSuite, VerdictsSuite, WritersSuite):
+class StoreSuite(LogSuite, DoorSuite, IndexSuite, BufferSuite, VerdictsSuite, WritersSuite):
     """The laws of a whole store: the log is the truth, index, buffer and verdicts agree with it."""

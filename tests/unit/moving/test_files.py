@@ -359,3 +359,12 @@ def test_skew_between_writers_survives_a_move(tmp_path: Path, store: Store) -> N
         store=store, encoder=ENCODER, oracle=RuleOracle(same_slot), require_qualified=False
     )
     assert [skew.disagreement_s for skew in memory.search("port").skewed] == [3600]
+
+
+def test_a_row_that_is_dated_ahead_is_not_imported(tmp_path: Path, store: Store) -> None:
+    soon = {"text": "tea", "at": (NOW + timedelta(minutes=4)).isoformat()}
+    ahead = {"text": "coffee", "at": (NOW + timedelta(hours=1)).isoformat()}
+    file = write(tmp_path / "rows.jsonl", soon, ahead)
+    with pytest.raises(BadRowError, match="line 2: event time"):
+        import_file(file, store, encoder=ENCODER, now=NOW)
+    assert import_file(file, store, encoder=ENCODER, now=NOW, skip_bad=True).copied.added == 1
