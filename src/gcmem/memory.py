@@ -164,12 +164,14 @@ class Memory:
         session: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         trust: int = TRUSTED,
+        only_new: bool = False,
     ) -> tuple[Chunk, ...]:
         """Remembers messages and returns their chunks; when it returns, they are on disk.
 
         Takes a string, a Turn, a {"role", "content"} dict, or a list of them; all are stored or
         none. `at` is the event time of messages that carry none; left out, it is now. `trust` is
         how far their source is believed, 0 for not at all (see `Settings.respect_trust`).
+        `only_new` skips chunks whose id is in the store already; it makes sense for turns with ids.
         """
         scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         turns = as_turns(messages, at=at, speaker=speaker, session=session, metadata=metadata)
@@ -181,6 +183,9 @@ class Memory:
             count_tokens=self.encoder.count_tokens,
             trust=trust,
         )
+        if only_new:
+            known = self.store.log.get([chunk.id for chunk in chunks])
+            chunks = tuple(chunk for chunk in chunks if chunk.id not in known)
         if not chunks:
             return ()
         vectors = self.encoder.encode([chunk.text for chunk in chunks])

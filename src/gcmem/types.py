@@ -97,13 +97,18 @@ def is_storable(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One utterance of a session; `at` left out means the moment it is added."""
+    """One utterance of a session; `at` left out means the moment it is added.
+
+    `id` becomes the id of its chunk; left out, the chunk gets a new one. A turn that is split into
+    several chunks gives them `id`, `id.2`, `id.3` and so on.
+    """
 
     text: str
     at: datetime | None = None
     speaker: str = "user"
     session: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=FrozenDict, hash=False)
+    id: str | None = None
 
     def __post_init__(self) -> None:
         if self.at is not None:

@@ -51,6 +51,10 @@ KnownAt = Annotated[
     str | None,
     typer.Option("--known-at", help="What the memory had recorded by then.", metavar="TIME"),
 ]
+Tz = Annotated[
+    str | None,
+    typer.Option("--tz", help="The timezone of times that name none: Europe/Rome.", metavar="ZONE"),
+]
 Filters = Annotated[
     list[str] | None,
     typer.Option("--filter", help="Metadata that must match; repeatable.", metavar="KEY=VALUE"),
@@ -94,6 +98,7 @@ __all__ = [
     "StmURL",
     "StorePath",
     "StoreURL",
+    "Tz",
     "Unqualified",
     "UserId",
     "check_exists",
@@ -158,9 +163,9 @@ def check_exists(where: Location) -> None:
         raise InvalidInputError(f"no store at {path}; make one: gcmem add --path {path} 'a fact'")
 
 
-def when(text: str | None) -> datetime | None:
-    """Reads a time option."""
-    return None if text is None else parse_time(text)
+def when(text: str | None, *, tz: str | None = None) -> datetime | None:
+    """Reads a time option; `tz` is the timezone that --tz names."""
+    return None if text is None else parse_time(text, tz=timezone(tz))
 
 
 def timezone(name: str | None) -> ZoneInfo | None:

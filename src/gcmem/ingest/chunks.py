@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from datetime import datetime
 
 from gcmem.config import Settings
 from gcmem.errors import FutureTimeError, InvalidInputError, InvalidTextError
+from gcmem.ingest.identity import chunk_id
 from gcmem.ingest.segment import CountTokens, segment
 from gcmem.types import TRUSTED, UNTRUSTED, Chunk, Scope, Turn
 
@@ -50,10 +50,11 @@ def chunks_of(
     check_trust(trust)
     chunks = []
     for turn in turns:
-        for piece in segment(turn.text, budget=settings.chunk_tokens, count_tokens=count_tokens):
+        pieces = segment(turn.text, budget=settings.chunk_tokens, count_tokens=count_tokens)
+        for number, piece in enumerate(pieces):
             chunks.append(
                 Chunk(
-                    id=str(uuid.uuid4()),
+                    id=chunk_id(turn, number),
                     text=piece,
                     at=turn.at or now,
                     scope=scope,

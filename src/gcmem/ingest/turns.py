@@ -59,6 +59,7 @@ def as_turns(
                 ),
                 session=check_name(turn.session or session, name="session"),
                 metadata=check_metadata({**check_metadata(metadata or {}), **turn.metadata}),
+                id=check_name(turn.id, name="id"),
             )
         )
     return tuple(turns)
