@@ -22,7 +22,7 @@ from gcmem.errors import (
 from gcmem.filters import check_k, check_limit, check_options, make_filter
 from gcmem.ingest import Message, as_turns, chunks_of
 from gcmem.ingest.turns import check_metadata, check_text
-from gcmem.linking import link
+from gcmem.linking import Linked, link
 from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
 from gcmem.qualify import may_remove
 from gcmem.retrieve import edges_of, retrieve
@@ -311,6 +311,7 @@ class Memory:
                 resolution=resolution,
                 timings=Timings(**watch.spent_ms),
                 tokens=reading.tokens,
+                source=reading.source,
             )
             for path, resolution, reading in zip(paths, resolutions, readings, strict=True)
         )
@@ -420,8 +421,8 @@ class Memory:
             wanted = {i for i, chunk in found.items() if scope.covers(chunk.scope)}
         return self.store.log.delete(sorted(wanted))
 
-    def link(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
-        """Judges what was added since the last call against its neighbours; returns how many.
+    def link(self, *, limit: int | None = None, progress: Progress | None = None) -> Linked:
+        """Judges what was added since the last call; returns how many, and the conflicts found.
 
         Searches follow the conflicts found, and are right without it. `limit` bounds one call;
         stopped at any moment, the next call goes on.

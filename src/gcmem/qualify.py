@@ -302,7 +302,7 @@ def remember(found: Qualification, *, record: Path = RECORD) -> None:
     """Keeps the verdict under the oracle's id and version, for memories to look up."""
     try:
         path = record.expanduser()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         known = {**_load_record(path), found.oracle: found.verdict}
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         temporary.write_text(json.dumps(known, indent=2) + "\n")

@@ -293,11 +293,15 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A reader's reply: its words, and the option it chose (None: unclear)."""
+    """A reader's reply: its words, and the option it chose (None: unclear).
+
+    `source` is the id of the chunk that the answer comes from, where the reader knows it.
+    """
 
     text: str
     choice: str | None = None
     tokens: int = 0
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,7 +324,10 @@ class Timings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer of one path over the frozen candidate set; timings are those of the whole call."""
+    """The answer of one path over the frozen candidate set; timings are those of the whole call.
+
+    `source` is the id of the chunk that the answer comes from; a language model does not say it.
+    """
 
     text: str
     choice: str | None
@@ -328,6 +335,7 @@ class Answer:
     resolution: Resolution
     timings: Timings
     tokens: int = 0
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

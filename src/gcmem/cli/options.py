@@ -18,6 +18,7 @@ from gcmem.errors import InvalidInputError
 from gcmem.ingest import parse_time
 from gcmem.memory import Memory
 from gcmem.protocols import Store
+from gcmem.store.sqlite_file import IN_MEMORY
 from gcmem.store.urls import open_url
 
 SETTINGS = Settings(respect_trust=True)
@@ -59,11 +60,15 @@ Filters = Annotated[
     list[str] | None,
     typer.Option("--filter", help="Metadata that must match; repeatable.", metavar="KEY=VALUE"),
 ]
+Option = Annotated[
+    list[str] | None,
+    typer.Option("--option", help="A possible answer; repeatable.", metavar="TEXT"),
+]
 OracleName = Annotated[
     str,
     typer.Option(
         "--oracle",
-        help="What finds contradictions: local, nli:FOLDER, llm:MODEL or llm-pairwise:MODEL.",
+        help="The conflict model: local, nli:FOLDER, llm:MODEL or llm-pairwise:MODEL.",
     ),
 ]
 BaseURL = Annotated[
@@ -76,11 +81,12 @@ ReaderName = Annotated[str, typer.Option("--reader", help="What answers: local, 
 Unqualified = Annotated[
     bool,
     typer.Option(
-        "--unqualified", help="Let an oracle remove chunks that `gcmem qualify` did not find fit."
+        "--unqualified",
+        help="Let a conflict model remove chunks although `gcmem qualify` did not find it fit.",
     ),
 ]
 K = Annotated[int, typer.Option("-k", help="How many chunks at the most.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 __all__ = [
     "SETTINGS",
@@ -92,6 +98,7 @@ __all__ = [
     "Judging",
     "K",
     "KnownAt",
+    "Option",
     "OracleName",
     "ReaderName",
     "RunId",
@@ -127,6 +134,7 @@ LOCAL = Judging()
 
 def open_store(where: Location) -> Store:
     """Opens the store, making it where there is none."""
+    where.check_folder()
     return open_url(
         where.store, encoder=default_encoder(), stm_size=SETTINGS.stm_size, stm=where.stm
     )
@@ -159,8 +167,10 @@ def open_existing(where: Location, judging: Judging = LOCAL) -> Memory:
 def check_exists(where: Location) -> None:
     """Raises an error that says how to make a store when there is none at a path."""
     path = where.path
-    if path is not None and str(path) != ":memory:" and not path.exists():
-        raise InvalidInputError(f"no store at {path}; make one: gcmem add --path {path} 'a fact'")
+    if path is not None and str(path) != IN_MEMORY and not path.exists():
+        raise InvalidInputError(
+            f"there is no store at {path} yet; make one: gcmem add{where.flag} 'a fact'"
+        )
 
 
 def when(text: str | None, *, tz: str | None = None) -> datetime | None:

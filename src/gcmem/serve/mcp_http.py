@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import signal
+import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import uvicorn
 from mcp.server import MCPServer
@@ -13,9 +16,12 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gcmem.errors import InvalidInputError
+from gcmem.serve.addresses import bound, url_of
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 LEAST_TOKEN_CHARS = 16
+GRACE_S = 5
+"""How long requests may take after the signal to stop; a client may keep a stream open forever."""
 
 
 def make_http_app(
@@ -57,8 +63,21 @@ def make_http_app(
 
 
 def serve_http(app: ASGIApp, *, host: str, port: int) -> None:
-    """Serves until it is interrupted or terminated."""
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False)
+    """Says on stderr where it listens, and serves until it is interrupted or terminated."""
+    sock = bound(host, port)
+    url = url_of(host, sock.getsockname()[1])
+    # uvicorn raises the signal again when it is done: by then it means an orderly end.
+    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGINT, _leave)
+    print(f"gcmem: serving MCP at {url}mcp", file=sys.stderr, flush=True)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_S
+    )
+    uvicorn.Server(config).run(sockets=[sock])
+
+
+def _leave(_signal: int, _frame: object) -> NoReturn:
+    sys.exit(0)
 
 
 def is_loopback(host: str) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
-import socket
 import sys
 from typing import NoReturn
 
 import uvicorn
 from fastapi import FastAPI
 
-from gcmem.errors import InvalidInputError
+from gcmem.serve.addresses import bound, url_of
 from gcmem.serve.logs import LOGGER, configure
 
 GRACE_S = 30
@@ -19,11 +18,12 @@ GRACE_S = 30
 
 def listen(app: FastAPI, *, host: str, port: int) -> None:
     """Serves until SIGTERM or SIGINT, then finishes what was accepted."""
-    sock = _bound(host, port)
+    sock = bound(host, port)
     configure()
     # uvicorn raises the signal again when it is done: by then it means an orderly end.
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGINT, _leave)
+    print(f"gcmem: open {url_of(host, port)}", file=sys.stderr, flush=True)
     LOGGER.info("listening", extra={"fields": {"host": host, "port": port}})
     config = uvicorn.Config(
         app,
@@ -38,18 +38,6 @@ def listen(app: FastAPI, *, host: str, port: int) -> None:
     server.run(sockets=[sock])
     if not server.started:  # why, it has logged
         sys.exit(1)
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    """Returns a socket at the address, before anything says that the server listens there."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        reason = error.strerror or error
-        raise InvalidInputError(
-            f"can't listen on {host}:{port}: {reason}; choose others with --host and --port"
-        ) from None
 
 
 def _leave(_signal: int, _frame: object) -> NoReturn:

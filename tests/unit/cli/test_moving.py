@@ -54,10 +54,10 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
         (["import", str(rows), "--tz", "Mars"], "no such timezone"),
         (["import", str(rows)], "line 2: no event time"),
     ):
-        shown = gcmem(*arguments, path=path, code=1)
+        shown = gcmem(*arguments, path=path, code=2)
         assert said in shown
         assert shown.count("\n") == 1
-    assert "no store at" in gcmem("migrate", str(tmp_path / "none.db"), str(path), code=1)
+    assert "no store at" in gcmem("migrate", str(tmp_path / "none.db"), str(path), code=2)
     shown = gcmem("import", str(rows), "--skip-bad", path=path)
     assert "left out, line 2: no event time" in shown
-    assert "1 rows could not be read" in shown
+    assert "1 row could not be read" in shown
