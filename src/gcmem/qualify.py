@@ -185,8 +185,11 @@ def _read(path: Path, parse: Callable[[Any], T]) -> list[T]:
         if not line.strip():
             continue
         try:
-            parsed.append(parse(json.loads(line)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise ValueError("not a JSON object")
+            parsed.append(parse(row))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             reason = f"{error} is missing" if type(error) is KeyError else str(error)
             raise InvalidInputError(f"{path}, line {number}: {reason}") from None
     return parsed

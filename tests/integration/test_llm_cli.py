@@ -76,7 +76,7 @@ def test_a_model_finds_conflicts_ahead_of_time_that_its_own_searches_follow(
     faulty.script = [FOUND]
     named = ("--oracle", "llm:m", "--base-url", url(faulty))
     shown, warned = gcmem("link", *named, "--json", store=store, home=tmp_path)
-    assert json.loads(shown) == {"judged": 2}
+    assert json.loads(shown) == {"judged": 2, "conflicts": 1}
     assert not warned
     with Memory(store) as memory:
         verdicts = memory.store.verdicts

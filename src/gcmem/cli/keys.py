@@ -60,7 +60,7 @@ def list_keys(
 ) -> None:
     """List the keys; the secrets themselves are not kept."""
     file = keys or keys_beside(locate(path=path, store=store))
-    found = KeyStore(file).list()
+    found = KeyStore(file).list() if file.exists() else []
     if as_json:
         print_json(found)
         return

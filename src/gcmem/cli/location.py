@@ -79,6 +79,8 @@ def check_folder(file: Path) -> None:
     folder = file.expanduser().parent
     if folder.is_dir():
         return
+    if folder.exists():
+        raise InvalidInputError(f"{folder} is a file, not a folder; choose another path")
     if folder != DEFAULT_PATH.expanduser().parent:
         raise InvalidInputError(f"there is no folder {folder}; make it first: mkdir -p {folder}")
     try:

@@ -197,6 +197,6 @@ def pairs(items: list[str] | None) -> dict[str, Any]:
             raise InvalidInputError(f"{item!r}: write KEY=VALUE")
         try:
             found[key] = json.loads(value)
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RecursionError):
             found[key] = value
     return found

@@ -63,15 +63,16 @@ def kept_table(kept: Sequence[Candidate], *, title: str, answered: str | None = 
     table.add_column("time (UTC)", no_wrap=True)
     table.add_column("text", overflow="fold")
     for item in kept:
-        row = [
+        is_answer = item.chunk.id == answered
+        mark = () if answered is None else (">" if is_answer else "",)
+        table.add_row(
+            *mark,
             f"{item.relevance:.2f}",
             FOUND[item.origin],
             time_of(item.chunk),
             plain(item.chunk.text),
-        ]
-        if answered is not None:
-            row.insert(0, ">" if item.chunk.id == answered else "")
-        table.add_row(*row, style="bold" if item.chunk.id == answered else None)
+            style="bold" if is_answer else None,
+        )
     return table
 
 

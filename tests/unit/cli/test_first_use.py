@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from gcmem.cli import app
 from gcmem.cli.counting import counted, part
+from gcmem.errors import InvalidInputError
 from tests.unit.cli.test_commands import gcmem
 
 COMMANDS = (
@@ -234,8 +235,7 @@ def test_a_missing_folder_is_named_and_not_made(tmp_path: Path, store: Path) -> 
         shown = gcmem(*command, path=path, code=2)
         assert f"mkdir -p {folder}" in shown, command
     for command in (("migrate", str(store), str(path)), ("export", str(folder / "a.jsonl"))):
-        where = {"GCMEM_PATH": str(store)}
-        assert f"mkdir -p {folder}" in gcmem(*command, code=2, **where), command
+        assert f"mkdir -p {folder}" in gcmem(*command, code=2, GCMEM_PATH=str(store)), command
     file = tmp_path / "rows.jsonl"
     file.write_text('{"text": "tea", "at": "2026-01-01T00:00:00Z"}')
     assert f"mkdir -p {folder}" in gcmem("import", str(file), path=path, code=2)
@@ -262,6 +262,7 @@ def test_a_pipe_that_ends_early_is_no_error(store: Path) -> None:
 def test_keys_say_what_there_is(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     assert "gcmem keys create" in gcmem("keys", "list", path=path)
+    assert list(tmp_path.iterdir()) == []  # looking makes nothing
     assert "every user" in gcmem("keys", "create", "all", path=path)
 
 
@@ -284,6 +285,32 @@ BAD = (
     ("keys", "create", ""),
     ("link", "--limit", "0"),
 )
+
+
+ODD_FILES = {
+    "deep.json": "[" * 100_000,
+    "deep_but_whole.json": "[" * 900 + "]" * 900,
+    "deep.jsonl": '{"text": "a", "metadata": ' + '{"a": ' * 3_000 + "1" + "}" * 3_001,
+    "number.json": "5",
+    "empty.json": "",
+    "half.json": '[{"text": "a"}',
+    "nodes.json": '[{"mapping": {"a": 5}, "current_node": "a"}]',
+}
+
+
+@pytest.mark.parametrize("command", ["add --file", "import", "qualify --pairs"])
+@pytest.mark.parametrize("name", ODD_FILES)
+def test_an_odd_file_is_named_in_one_line(name: str, command: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text(ODD_FILES[name])
+    words = [*command.split(), str(file)]
+    with pytest.raises(InvalidInputError) as refused:
+        CliRunner().invoke(
+            app, words, catch_exceptions=False, env={"GCMEM_PATH": str(tmp_path / "m.db")}
+        )
+    shown = str(refused.value)
+    assert name in shown or command.startswith("qualify")
+    assert "\n" not in shown
 
 
 @pytest.mark.parametrize("command", BAD, ids=" ".join)
