@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gcmem.calls import one_call
 from gcmem.dominance import temporal_dominance
 from gcmem.errors import InvalidInputError
@@ -13,6 +15,14 @@ NEIGHBOURS = 8
 PAGE = 64
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linked:
+    """How many chunks were judged, and how many conflicts with older chunks were found."""
+
+    judged: int
+    conflicts: int
+
+
 def link(
     store: Store,
     *,
@@ -21,8 +31,8 @@ def link(
     limit: int | None = None,
     progress: Progress | None = None,
     respect_trust: bool = False,
-) -> int:
-    """Judges the chunks that this oracle has not judged yet and returns how many there were.
+) -> Linked:
+    """Judges the chunks that this oracle has not judged yet and returns what it found.
 
     Each is held against the older chunks of its scope that are most similar to it; conflicts
     become edges that a search follows. Stopped at any moment, the next call goes on behind the
@@ -30,7 +40,7 @@ def link(
     """
     if store.verdicts is None:
         raise InvalidInputError("this store keeps no verdicts, so there is nowhere to link to")
-    done = 0
+    done = conflicts = 0
     cursor = store.verdicts.linked_up_to(oracle.id)
     total = sum(1 for _ in store.log.scan(ChunkFilter(), after_seq=cursor, limit=limit))
     while done < total:
@@ -44,9 +54,10 @@ def link(
         cursor = max(chunk.seq or 0 for chunk in page)
         store.verdicts.set_linked_up_to(oracle.id, cursor)
         done += len(page)
+        conflicts += len(found)
         if progress is not None:
             progress(done, total)
-    return done
+    return Linked(judged=done, conflicts=conflicts)
 
 
 def _edges(

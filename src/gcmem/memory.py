@@ -27,7 +27,7 @@ from gcmem.filters import check_k, check_limit, check_options, make_filter
 from gcmem.ingest import Message, as_turns, chunks_of
 from gcmem.ingest.chunks import check_metadata_size
 from gcmem.ingest.turns import check_text
-from gcmem.linking import link
+from gcmem.linking import Linked, link
 from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
 from gcmem.qualify import may_remove
 from gcmem.retrieve import edges_of, retrieve
@@ -172,13 +172,15 @@ class Memory:
         session: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         trust: int = TRUSTED,
+        only_new: bool = False,
     ) -> tuple[Chunk, ...]:
         """Remembers messages and returns their chunks; when it returns, they are on disk.
 
         Takes a string, a Turn, a {"role", "content"} dict, or a list of them; all are stored or
         none. `at` is the event time of messages that carry none; left out, it is now. One that
         lies ahead of the clock is stored as now (see `Settings.max_future`). `trust` is how far
-        their source is believed, 0 for not at all (see `Settings.respect_trust`).
+        their source is believed, 0 for not at all (see `Settings.respect_trust`). `only_new` skips
+        chunks whose id is in the store already; it makes sense for turns with ids.
         """
         scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         turns = as_turns(messages, at=at, speaker=speaker, session=session, metadata=metadata)
@@ -191,6 +193,9 @@ class Memory:
             count_tokens=self.encoder.count_tokens,
             trust=trust,
         )
+        if only_new:
+            known = self.store.log.get([chunk.id for chunk in chunks])
+            chunks = tuple(chunk for chunk in chunks if chunk.id not in known)
         if not chunks:
             return ()
         vectors = self.encoder.encode([chunk.text for chunk in chunks])
@@ -320,6 +325,7 @@ class Memory:
                 resolution=resolution,
                 timings=Timings(**watch.spent_ms),
                 tokens=reading.tokens,
+                source=reading.source,
             )
             for path, resolution, reading in zip(paths, resolutions, readings, strict=True)
         )
@@ -448,8 +454,8 @@ class Memory:
         self._cache.forget({chunk.scope for chunk in chunks} | ({scope} if scope else set()))
         return erased
 
-    def link(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
-        """Judges what was added since the last call against its neighbours; returns how many.
+    def link(self, *, limit: int | None = None, progress: Progress | None = None) -> Linked:
+        """Judges what was added since the last call; returns how many, and the conflicts found.
 
         Searches follow the conflicts found, and are right without it. `limit` bounds one call;
         stopped at any moment, the next call goes on.

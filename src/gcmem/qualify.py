@@ -185,8 +185,11 @@ def _read(path: Path, parse: Callable[[Any], T]) -> list[T]:
         if not line.strip():
             continue
         try:
-            parsed.append(parse(json.loads(line)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise ValueError("not a JSON object")
+            parsed.append(parse(row))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             reason = f"{error} is missing" if type(error) is KeyError else str(error)
             raise InvalidInputError(f"{path}, line {number}: {reason}") from None
     return parsed
@@ -302,7 +305,7 @@ def remember(found: Qualification, *, record: Path = RECORD) -> None:
     """Keeps the verdict under the oracle's id and version, for memories to look up."""
     try:
         path = record.expanduser()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         known = {**_load_record(path), found.oracle: found.verdict}
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         temporary.write_text(json.dumps(known, indent=2) + "\n")

@@ -118,7 +118,9 @@ def is_storable(text: str) -> bool:
 class Turn:
     """One utterance of a session; `at` left out means the moment it is added.
 
-    A speaker or metadata of None are as good as left out.
+    A speaker or metadata of None are as good as left out. `id` becomes the id of its chunk; left
+    out, the chunk gets a new one. A turn that is split into several chunks gives them `id`, `id.2`,
+    `id.3` and so on.
     """
 
     text: str
@@ -126,6 +128,7 @@ class Turn:
     speaker: str = "user"
     session: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=FrozenDict, hash=False)
+    id: str | None = None
 
     def __post_init__(self) -> None:
         if self.at is not None:
@@ -312,11 +315,15 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A reader's reply: its words, and the option it chose (None: unclear)."""
+    """A reader's reply: its words, and the option it chose (None: unclear).
+
+    `source` is the id of the chunk that the answer comes from, where the reader knows it.
+    """
 
     text: str
     choice: str | None = None
     tokens: int = 0
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,7 +346,10 @@ class Timings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer of one path over the frozen candidate set; timings are those of the whole call."""
+    """The answer of one path over the frozen candidate set; timings are those of the whole call.
+
+    `source` is the id of the chunk that the answer comes from; a language model does not say it.
+    """
 
     text: str
     choice: str | None
@@ -347,6 +357,7 @@ class Answer:
     resolution: Resolution
     timings: Timings
     tokens: int = 0
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,7 +76,7 @@ def test_a_model_finds_conflicts_ahead_of_time_that_its_own_searches_follow(
     faulty.script = [FOUND]
     named = ("--oracle", "llm:m", "--base-url", url(faulty))
     shown, warned = gcmem("link", *named, "--json", store=store, home=tmp_path)
-    assert json.loads(shown) == {"judged": 2}
+    assert json.loads(shown) == {"judged": 2, "conflicts": 1}
     assert not warned
     with Memory(store) as memory:
         verdicts = memory.store.verdicts
@@ -151,12 +151,12 @@ def test_an_answer_can_come_from_a_named_model(store: Path, faulty: Faulty, tmp_
 def test_an_unknown_name_is_answered_with_the_known_ones(
     store: Path, tmp_path: Path, option: str, name: str, known: str
 ) -> None:
-    _, told = gcmem("ask", "Where?", option, name, store=store, home=tmp_path, code=1)
+    _, told = gcmem("ask", "Where?", option, name, store=store, home=tmp_path, code=2)
     assert known in told
 
 
 @pytest.mark.parametrize("command", ["mcp", "serve"])
 @pytest.mark.parametrize("name", ["gpt", "nli:nowhere"])
 def test_a_mistake_in_the_oracle_makes_no_store(tmp_path: Path, command: str, name: str) -> None:
-    gcmem(command, "--oracle", name, store=tmp_path / "new.db", home=tmp_path, code=1)
+    gcmem(command, "--oracle", name, store=tmp_path / "new.db", home=tmp_path, code=2)
     assert not (tmp_path / "new.db").exists()

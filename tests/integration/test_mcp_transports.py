@@ -296,7 +296,7 @@ def test_wrong_options_are_told_on_stderr(
         text=True,
         stdin=subprocess.DEVNULL,
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert message in done.stderr
     assert done.stdout == ""
 

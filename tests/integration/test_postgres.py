@@ -40,7 +40,7 @@ def test_memory_works_on_postgres(postgres_url: str) -> None:
         result = memory.search("diet", user_id="ana")
         assert [item.chunk for item in result.kept] == [new]
         assert result.shadows[0].candidate.chunk == old
-        assert memory.link() == 2
+        assert memory.link().judged == 2
         assert memory.update(new.id, metadata={"tag": "x"}).metadata == {"tag": "x"}
         assert memory.forget(user_id="ana") == 2
 

@@ -47,7 +47,9 @@ def test_a_stop_under_load_loses_no_acknowledged_write(tmp_path: Path) -> None:
     assert set(acknowledged) <= set(stored)
     # Whatever was stored beyond that was accepted, and its reply lost with the connection.
     assert len(stored) - len(acknowledged) <= WRITERS
-    events = [json.loads(line)["event"] for line in server.log.read_text().splitlines()]
+    address, *lines = server.log.read_text().splitlines()
+    assert f":{server.port}/" in address
+    events = [json.loads(line)["event"] for line in lines]
     assert events[0] == "listening"
     assert events[-1] == "stopped"
 

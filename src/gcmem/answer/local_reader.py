@@ -54,7 +54,8 @@ class LocalReader:
         return tuple(self._vote(p) if p.options else self._quote(p) for p in prompts)
 
     def _vote(self, prompt: Prompt) -> Reading:
-        shares = self.shares(prompt)
+        counts, total = self._counts(prompt)
+        shares = _shares(counts, total)
         order = np.argsort(-shares)
         best, lead = int(order[0]), float(shares[order[0]])
         if len(order) > 1:
@@ -62,17 +63,22 @@ class LocalReader:
         if prompt.mode == "allow-unclear" and (not prompt.chunks or lead < UNCLEAR_SHARE):
             return Reading(text="unclear")
         choice = prompt.options[best]
-        return Reading(text=choice, choice=choice)
+        source = prompt.chunks[int(np.argmax(counts[:, best]))].id if prompt.chunks else None
+        return Reading(text=choice, choice=choice, source=source)
 
     def shares(self, prompt: Prompt) -> Vectors:
         """Returns each option's share of the vote; equal shares where there is no chunk."""
+        return _shares(*self._counts(prompt))
+
+    def _counts(self, prompt: Prompt) -> tuple[Vectors, float]:
+        """Returns how much each chunk (rows) gives to each option (columns), and the sum of all."""
         if not prompt.chunks:
-            return np.full(len(prompt.options), 1 / len(prompt.options), dtype=np.float32)
+            return np.empty((0, len(prompt.options)), dtype=np.float32), 0.0
         votes, weights = self._votes(prompt)
         weights = weights * POSITION_DISCOUNT ** np.arange(len(weights))
         total = max(float(weights.sum()), 1e-9)
-        shares: Vectors = (weights[:, None] * votes).sum(axis=0) / total
-        return shares
+        counts: Vectors = weights[:, None] * votes
+        return counts, total
 
     def _votes(self, prompt: Prompt) -> tuple[Vectors, Vectors]:
         """Returns each chunk's vote over the options, and how much it counts."""
@@ -99,20 +105,30 @@ class LocalReader:
         return votes, np.exp(SHARPNESS * (relevance - relevance.max()))
 
     def _quote(self, prompt: Prompt) -> Reading:
-        every = (s for chunk in prompt.chunks for s in sentences_of(chunk.text))
-        sentences = [sentence for sentence in every if states_something(sentence)]
+        every = ((s, chunk.id) for chunk in prompt.chunks for s in sentences_of(chunk.text))
+        sentences = [(sentence, source) for sentence, source in every if states_something(sentence)]
         if not sentences:
             return Reading(text="unclear")
-        vectors = self._encoder.encode([prompt.question, *sentences])
+        vectors = self._encoder.encode([prompt.question, *(said for said, _ in sentences)])
         close = np.argsort(-(vectors[1:] @ vectors[0]), kind="stable")
         if self._answers is None:
-            return Reading(text=sentences[int(close[0])])
+            said, source = sentences[int(close[0])]
+            return Reading(text=said, source=source)
         near = [sentences[n] for n in close[:READ]]
-        sure = self._answers.answers(prompt.question, near)
+        sure = self._answers.answers(prompt.question, [said for said, _ in near])
         best = int(np.argmax(sure))
         if prompt.mode == "allow-unclear" and sure[best] < LEAST_ANSWER:
             return Reading(text="unclear")
-        return Reading(text=near[best])
+        said, source = near[best]
+        return Reading(text=said, source=source)
+
+
+def _shares(counts: Vectors, total: float) -> Vectors:
+    """Returns each option's share of the vote; equal shares where nothing votes."""
+    if not len(counts):
+        return np.full(counts.shape[1], 1 / counts.shape[1], dtype=np.float32)
+    shares: Vectors = counts.sum(axis=0) / total
+    return shares
 
 
 def _names(text: str, option: str) -> bool:

@@ -35,9 +35,9 @@ from gcmem.errors import GCMemError
 app = typer.Typer(
     name="gcmem",
     help="Memory for agents that knows which facts are still true.",
-    epilog="Every command that prints takes --json. The store is --path or --store, else "
-    "$GCMEM_PATH or $GCMEM_STORE, else what ~/.gcmem/config.toml ($GCMEM_CONFIG) says, "
-    "else ~/.gcmem/memory.db. Exit codes: 0 done, 1 a gcmem error, 2 wrong usage.",
+    epilog="Begin with: gcmem demo. Every command that prints takes --json. The store is --path or "
+    "--store, else $GCMEM_PATH or $GCMEM_STORE, else what ~/.gcmem/config.toml ($GCMEM_CONFIG) "
+    "says, else ~/.gcmem/memory.db. Exit codes: 0 done, 1 failed, 2 wrong input.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -90,7 +90,7 @@ app.add_typer(
     typer.Typer(
         name="bench",
         cls=LazyBench,
-        help="The benchmark of The Immutable Past: data, theory, runs and reports. "
+        help="The benchmark of the paper. Data, theory, runs and reports. "
         "Figures need: pip install 'gcmem[bench]'.",
         no_args_is_help=True,
         rich_markup_mode=None,
@@ -99,7 +99,7 @@ app.add_typer(
 
 
 def run() -> None:
-    """Runs the command line; a gcmem error becomes one line on stderr and exit code 1."""
+    """Runs the command line; a gcmem error becomes one line on stderr and exit code 1 or 2."""
     # One line for people, not the place in the code.
     warnings.showwarning = lambda message, *_, **__: warn(message)
     try:

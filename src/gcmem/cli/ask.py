@@ -6,6 +6,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
+from gcmem.cli.counting import part
 from gcmem.cli.options import (
     AgentId,
     AsJson,
@@ -14,12 +15,14 @@ from gcmem.cli.options import (
     Filters,
     Judging,
     KnownAt,
+    Option,
     OracleName,
     ReaderName,
     RunId,
     StmURL,
     StorePath,
     StoreURL,
+    Tz,
     Unqualified,
     UserId,
     locate,
@@ -28,15 +31,14 @@ from gcmem.cli.options import (
     when,
 )  # fmt: skip
 from gcmem.cli.oracles import shortfall
-from gcmem.cli.output import console, print_json, print_resolution, warn
-from gcmem.types import AnswerPath, PromptMode, check_choice
+from gcmem.cli.output import console, print_json, warn
+from gcmem.cli.tables import kept_table, outdated_table, plain, print_undecided
+from gcmem.types import Answer, AnswerPath, Candidate, PromptMode, check_choice
 
 
 def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
-    option: Annotated[
-        list[str] | None, typer.Option("--option", help="A possible answer; repeatable.")
-    ] = None,
+    option: Option = None,
     path: StorePath = None,
     store: StoreURL = None,
     stm: StmURL = None,
@@ -44,22 +46,35 @@ def ask(
     agent: AgentId = None,
     run: RunId = None,
     k: Annotated[
-        int, typer.Option("-k", help="Chunks by similarity; the recency buffer's come on top.")
+        int,
+        typer.Option(
+            "-k", help="How many similar chunks to read, besides recent ones, and how many to list."
+        ),
     ] = 10,
     as_of: AsOf = None,
     known_at: KnownAt = None,
+    tz: Tz = None,
     filters: Filters = None,
     by: Annotated[
-        str, typer.Option(help="What the reader sees: standard, timestamp, gcmem, or all three.")
+        str,
+        typer.Option(
+            help="What the answer is read from: gcmem (what is still true), standard (everything), "
+            "timestamp (everything, newest first), or all to compare the three."
+        ),
     ] = "gcmem",
-    mode: Annotated[str, typer.Option(help="forced-choice, or allow-unclear.")] = "allow-unclear",
+    mode: Annotated[
+        str, typer.Option(help="allow-unclear, or forced-choice to always get an answer.")
+    ] = "allow-unclear",
     oracle: OracleName = "local",
     reader: ReaderName = "local",
     base_url: BaseURL = None,
     unqualified: Unqualified = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question from memory, by voting or quoting, or with a language model (--reader)."""
+    """Answer a question from memory, and show the chunk that answered.
+
+    Without a language model (--reader) it chooses between the options, or quotes a sentence.
+    """
     every = get_args(AnswerPath)
     check_choice(by, name="--by", allowed=(*every, "all"))
     judging = Judging(oracle=oracle, reader=reader, base_url=base_url, unqualified=unqualified)
@@ -71,8 +86,8 @@ def ask(
             run_id=run,
             options=option or (),
             k=k,
-            as_of=when(as_of),
-            known_at=when(known_at),
+            as_of=when(as_of, tz=tz),
+            known_at=when(known_at, tz=tz),
             filters=pairs(filters),
             paths=every if by == "all" else (cast(AnswerPath, by),),
             mode=cast(PromptMode, mode),
@@ -85,5 +100,28 @@ def ask(
         return
     for answer in answers:
         label = f"{answer.path}: " if by == "all" else ""
-        console.print(f"{label}{answer.text}", markup=False)
-    print_resolution(answers[-1].resolution)
+        console.print(plain(f"{label}{answer.text}"))
+    _print_read(answers[-1], most=k)
+
+
+def _print_read(answer: Answer, *, most: int) -> None:
+    """Prints at most so many of the chunks that were read, the one that answered among them."""
+    found = answer.resolution
+    shown = _first(found.kept, most=most, source=answer.source)
+    if shown:
+        title = "Still true" if answer.path == "gcmem" else "Read"
+        mark = "" if answer.source is None else "; > marks the answer"
+        title = f"{title}: {part(len(shown), len(found.kept), 'chunk')}{mark}"
+        console.print(kept_table(shown, title=title, answered=answer.source))
+    else:
+        console.print("Nothing found.")
+    if found.shadows:
+        console.print(outdated_table(found.shadows, most=most))
+    print_undecided(found)
+
+
+def _first(kept: tuple[Candidate, ...], *, most: int, source: str | None) -> list[Candidate]:
+    """Returns the first chunks; the one that answered takes the last place if it comes later."""
+    shown = list(kept[:most])
+    later = [item for item in kept[most:] if item.chunk.id == source]
+    return [*shown[: most - len(later)], *later]

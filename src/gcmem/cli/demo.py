@@ -10,11 +10,15 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from gcmem.cli.counting import counted
+from gcmem.cli.location import check_folder
 from gcmem.cli.options import AsJson
-from gcmem.cli.output import console, print_json, shadow_table
+from gcmem.cli.output import console, print_json
+from gcmem.cli.tables import outdated_table
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import read_session_file
 from gcmem.memory import Memory
+from gcmem.store.sqlite_file import IN_MEMORY
 from gcmem.types import Answer
 
 SESSION = Path(__file__).with_name("demo_session.jsonl")
@@ -55,10 +59,12 @@ QUESTIONS = (
 def demo(
     path: Annotated[
         str, typer.Option(help="Where to keep the demo's store; default: nowhere.")
-    ] = ":memory:",
+    ] = IN_MEMORY,
     as_json: AsJson = False,
 ) -> None:
-    """Ingest a conversation whose facts change, ask, and compare three ways to answer."""
+    """Show on an example how outdated facts are left out."""
+    if path != IN_MEMORY:
+        check_folder(Path(path))
     turns = read_session_file(SESSION)
     with Memory(path) as memory:
         if memory.get_all(user_id=USER, limit=1):
@@ -88,21 +94,21 @@ def demo(
         )
         return
     console.print(
-        f"\n{len(chunks)} turns of a conversation over ten months. Ana moved, the staging API got "
-        "another port, the coffee\ncomes from somebody else, and her allergy stayed. The old "
-        "statements are still in memory, and outnumber the new.\n"
+        f"\n{counted(len(chunks), 'message')} of a conversation over ten months. Ana moved, the "
+        "staging API got another port, the coffee comes from somebody else, and her allergy "
+        "stayed. The old statements are still in memory, and outnumber the new.\n"
     )
     for question, found in answers.items():
         _print_question(question, found)
     console.print(
         f"And on {BEFORE_THE_MOVE:%Y-%m-%d}? [bold]{earlier.text}[/bold]: nothing was deleted, "
-        "as_of asks the same memory about another day.\n"
+        "--as-of asks the same memory about another day.\n"
     )
 
 
 def _print_question(question: Question, answers: tuple[Answer, ...]) -> None:
     table = Table(title=question.text, title_justify="left", title_style="bold")
-    table.add_column("path")
+    table.add_column("read from")
     table.add_column("answer")
     table.add_column("")
     table.add_column("chunks read", justify="right")
@@ -117,5 +123,5 @@ def _print_question(question: Question, answers: tuple[Answer, ...]) -> None:
     console.print(table)
     relevant = [s for s in answers[-1].resolution.shadows if s.candidate.relevance > 0.3]
     if relevant:
-        console.print(shadow_table(relevant))
+        console.print(outdated_table(relevant))
     console.print()

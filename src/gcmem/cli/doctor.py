@@ -12,11 +12,14 @@ from typing import Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from gcmem import __version__
+from gcmem.cli.counting import counted
 from gcmem.cli.location import Location
 from gcmem.cli.options import AsJson, StmURL, StorePath, StoreURL, locate
 from gcmem.cli.output import console, print_json
+from gcmem.cli.qualify import MEANING
 from gcmem.defaults import default_encoder, default_oracle
 from gcmem.errors import GCMemError
 from gcmem.protocols import ChunkLog, Encoder
@@ -28,6 +31,7 @@ from gcmem.types import ChunkFilter
 from gcmem.vectors import count_unusable
 
 CORE = ("numpy", "onnxruntime", "tokenizers", "typer", "rich")
+LABELS = {"oracle": "conflict model", "stm": "recent chunks"}
 EXTRAS = {
     "llm": "openai",
     "sentence-transformers": "sentence_transformers",
@@ -47,7 +51,7 @@ def doctor(
     stm: StmURL = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is installed, which store, encoder and oracle are in use, and what is wrong."""
+    """Check the installation and the store, and say what is wrong. Exit code 1: something is."""
     where = locate(path=path, store=store, stm=stm)
     problems: list[str] = []
     encoder = default_encoder()
@@ -105,7 +109,7 @@ def _store(where: Location, encoder: Encoder, problems: list[str]) -> dict[str, 
 
 def _stm(where: Location, problems: list[str]) -> dict[str, Any] | str:
     if not where.stm:
-        return "none; recent chunks are read from the log"
+        return "read from the store"
     from gcmem.store.redis_buffer import check_redis
 
     try:
@@ -178,12 +182,33 @@ def _print(report: dict[str, Any]) -> None:
     table = Table(show_header=False)
     for key, value in report.items():
         if key != "problems":
-            shown = (
-                value if isinstance(value, str) else ", ".join(f"{k} {v}" for k, v in value.items())
-            )
-            table.add_row(key, shown)
+            table.add_row(LABELS.get(key, key), Text(_in_words(key, value)))
     console.print(table)
     for problem in report["problems"]:
         console.print(f"wrong: {problem}", style="red", markup=False)
     if not report["problems"]:
         console.print("All well.", style="green")
+
+
+def _in_words(key: str, value: dict[str, Any] | str) -> str:
+    """Returns one part of the report for people."""
+    if isinstance(value, str):
+        return value
+    if key == "extras":
+        there = [name for name, installed in value.items() if installed]
+        missing = [name for name, installed in value.items() if not installed]
+        return f"installed: {', '.join(there) or 'none'}; not: {', '.join(missing) or 'none'}"
+    if key == "oracle":
+        verdict = value["qualified"]
+        return f"{value['id']}, qualified {verdict}: {MEANING.get(verdict, 'it may only annotate')}"
+    if key == "store" and value.get("exists") is False:
+        return f"{value['path']} ({value['from']}): not made yet; gcmem add makes it"
+    words = {
+        "id": "{}", "path": "{}", "url": "{}", "from": "chosen by {}", "exists": "",
+        "megabytes": "{} MB", "ms_per_sentence": "{} ms a sentence",
+    }  # fmt: skip
+    parts = [
+        counted(item, "chunk") if name == "chunks" else words.get(name, name + " {}").format(item)
+        for name, item in value.items()
+    ]
+    return ", ".join(filter(None, parts))

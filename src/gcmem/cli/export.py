@@ -7,6 +7,8 @@ from typing import Annotated, cast, get_args
 
 import typer
 
+from gcmem.cli.counting import counted
+from gcmem.cli.location import check_folder
 from gcmem.cli.options import (
     AgentId,
     AsJson,
@@ -19,12 +21,13 @@ from gcmem.cli.options import (
 )  # fmt: skip
 from gcmem.cli.output import console, print_json, progress_bar
 from gcmem.defaults import default_encoder
+from gcmem.errors import InvalidInputError
 from gcmem.moving import FileFormat, export_file, open_store
 from gcmem.types import ChunkFilter, Scope, check_choice
 
 
 def export(
-    file: Annotated[Path, typer.Argument(help="Where to write; one that is there is replaced.")],
+    file: Annotated[Path, typer.Argument(help="Where to write; an existing file is replaced.")],
     path: StorePath = None,
     store: StoreURL = None,
     format: Annotated[
@@ -39,14 +42,17 @@ def export(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write chunks into a file, from which gcmem import makes the same store.
+    """Write chunks into a file that gcmem import reads.
 
-    The file appears when it is whole. Stopped at any moment, the same command goes on.
+    The file appears when it is complete. If it is stopped, the same command continues.
     """
     if format is not None:
         check_choice(format, name="--format", allowed=get_args(FileFormat))
     source = locate(path=path, store=store)
     check_exists(source)
+    check_folder(file)
+    if file.is_dir():
+        raise InvalidInputError(f"{file} is a folder; name a file in it")
     opened = open_store(source.store, encoder=default_encoder())
     try:
         with progress_bar("exporting") as advance:
@@ -63,6 +69,6 @@ def export(
     if as_json:
         print_json(done)
         return
-    console.print(f"Exported {done.chunks} chunks to {file}.")
+    console.print(f"Exported {counted(done.chunks, 'chunk')} to {file}.", markup=False)
     if done.resumed_from:
-        console.print(f"{done.resumed_from} of them had been written before it was stopped.")
+        console.print(f"{done.resumed_from:,} of them had been written before it was stopped.")

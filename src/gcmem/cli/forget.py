@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gcmem.cli.counting import counted, verb
 from gcmem.cli.options import (
     AgentId,
     AsJson,
@@ -19,12 +20,15 @@ from gcmem.cli.options import (
     open_existing,
     pairs,
 )  # fmt: skip
-from gcmem.cli.output import console, print_json
+from gcmem.cli.output import console, print_json, warn
+from gcmem.filters import make_filter
 from gcmem.types import is_storable
 
 
 def forget(
-    ids: Annotated[list[str] | None, typer.Argument(help="Chunk ids.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Chunk ids, as `gcmem history --ids` shows them.")
+    ] = None,
     path: StorePath = None,
     store: StoreURL = None,
     stm: StmURL = None,
@@ -35,23 +39,44 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before erasing a scope.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Erase chunks for good: by id, or everything in a scope. Nothing else deletes."""
-    if not ids and not yes and (user or agent or run or filters):
-        typer.confirm("Erase everything that matches, for good?", abort=True, err=True)
+    """Erase chunks for good, by id or by user, agent, run or filter.
+
+    It says how many before it erases a whole scope, and asks. Exit code 1: nothing matched.
+    """
+    wanted = pairs(filters)
     with open_existing(locate(path=path, store=store, stm=stm)) as memory:
-        known = memory.store.log.get([i for i in ids or () if is_storable(i)])
+        log = memory.store.log
+        known = log.get([i for i in ids or () if is_storable(i)])
+        if not ids and (user or agent or run or wanted):
+            count = log.count(make_filter(user, agent, run, None, None, wanted))
+            if count:
+                _confirm(count, yes=yes)
         count = memory.forget(
-            ids=ids or None,
-            user_id=user,
-            agent_id=agent,
-            run_id=run,
-            filters=pairs(filters),
+            ids=ids or None, user_id=user, agent_id=agent, run_id=run, filters=wanted
         )
     if as_json:
         print_json({"forgotten": count})
-    else:
-        console.print(f"Erased {count} chunks.")
-    if ids and count < len(set(ids)):
-        for unknown in [i for i in ids if i not in known]:
-            typer.echo(f"There is no chunk {unknown}.", err=True)
+    elif count:
+        console.print(f"Erased {counted(count, 'chunk')}.")
+    for unknown in [i for i in ids or () if i not in known]:
+        warn(f"there is no chunk {unknown}")
+    if len(known) > count:
+        warn(f"{verb(len(known) - count, 'chunk is', 'chunks are')} not in this scope, and stay")
+    if not count and not ids:
+        warn("nothing matches, so nothing was erased")
+    if not count or len(set(ids or ())) > count:
         raise typer.Exit(1)
+
+
+def _confirm(count: int, *, yes: bool) -> None:
+    """Says how many chunks match, and asks unless told not to."""
+    chunks = counted(count, "chunk")
+    if yes:
+        warn(f"erasing {chunks} for good")
+        return
+    try:
+        typer.confirm(f"Erase {chunks} for good?", abort=True, err=True)
+    except typer.Abort:
+        typer.echo(err=True)
+        warn("nothing was erased; --yes erases without asking")
+        raise typer.Exit(1) from None

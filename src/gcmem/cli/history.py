@@ -6,23 +6,31 @@ from typing import Annotated
 
 import typer
 
+from gcmem.cli.counting import part, verb
 from gcmem.cli.options import (
     AgentId,
     AsJson,
     AsOf,
+    BaseURL,
     Filters,
+    Judging,
     KnownAt,
+    OracleName,
     RunId,
     StmURL,
     StorePath,
     StoreURL,
+    Tz,
     UserId,
     locate,
     open_existing,
     pairs,
     when,
 )  # fmt: skip
-from gcmem.cli.output import chunk_table, console, print_json
+from gcmem.cli.output import console, print_json, to_json
+from gcmem.cli.tables import timeline_table
+from gcmem.filters import make_filter
+from gcmem.outdated import judged_up_to, known_witnesses
 
 
 def history(
@@ -34,25 +42,54 @@ def history(
     run: RunId = None,
     as_of: AsOf = None,
     known_at: KnownAt = None,
+    tz: Tz = None,
     filters: Filters = None,
-    limit: Annotated[int, typer.Option(help="The newest N chunks; 0 for all.")] = 100,
+    limit: Annotated[int, typer.Option(min=0, help="The newest N chunks; 0 for all.")] = 100,
+    ids: Annotated[bool, typer.Option("--ids", help="Show the id of every chunk.")] = False,
+    oracle: OracleName = "local",
+    base_url: BaseURL = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the timeline: every chunk by event time, shadowed or not."""
-    where = locate(path=path, store=store, stm=stm)
-    with open_existing(where) as memory:
-        newest = memory.history(
-            user_id=user,
-            agent_id=agent,
-            run_id=run,
-            as_of=when(as_of),
-            known_at=when(known_at),
-            filters=pairs(filters),
-            newest_first=True,
-            limit=limit or None,
+    """Show what was remembered, oldest first; outdated lines are marked.
+
+    A chunk is marked once `gcmem link` or a search has found a newer one that contradicts it.
+    """
+    located = locate(path=path, store=store, stm=stm)
+    where = make_filter(user, agent, run, when(as_of, tz=tz), when(known_at, tz=tz), pairs(filters))
+    judging = Judging(oracle=oracle, base_url=base_url, unqualified=True)  # nothing is removed
+    with open_existing(located, judging) as memory:
+        log, judge = memory.store.log, memory.oracle.id
+        newest = log.scan(where, by_time=True, newest_first=True, limit=limit or None)
+        chunks = list(newest)[::-1]
+        total = log.count(where)
+        witnesses = known_witnesses(
+            memory.store,
+            chunks,
+            oracle=judge,
+            where=where,
+            respect_trust=memory.settings.respect_trust,
         )
-    chunks = newest[::-1]
+        judged = judged_up_to(memory.store, oracle=judge)
+    waiting = {c.id for c in chunks if (c.seq or 0) > judged and c.id not in witnesses}
     if as_json:
-        print_json(chunks)
-    else:
-        console.print(chunk_table(chunks, title=f"{len(chunks)} chunks in {where.shown}"))
+        print_json(
+            [
+                {
+                    **to_json(chunk),
+                    "outdated_by": witnesses[chunk.id].id if chunk.id in witnesses else None,
+                    "judged": chunk.id not in waiting,
+                }
+                for chunk in chunks
+            ]
+        )
+        return
+    console.print(f"{part(len(chunks), total, 'chunk')} in {located.shown} (UTC)", markup=False)
+    if chunks:
+        console.print(timeline_table(chunks, witnesses, ids=ids))
+    if waiting:
+        console.print(
+            f"{verb(len(waiting), 'chunk has', 'chunks have')} not been judged yet, so nothing "
+            f"marks them; run: gcmem link{located.flag}",
+            style="yellow",
+            soft_wrap=True,
+        )

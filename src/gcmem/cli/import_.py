@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import typer
 
-from gcmem.cli.options import AsJson, StorePath, StoreURL, locate, timezone
+from gcmem.cli.options import AsJson, StorePath, StoreURL, Tz, locate, timezone
 from gcmem.cli.output import print_json, print_moved, progress_bar
 from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
+from gcmem.ingest import read_session_file
 from gcmem.ingest.chunks import check_trust
-from gcmem.moving import FileOrigin, import_file, open_store
+from gcmem.moving import FileOrigin, import_file, is_export, open_store
 from gcmem.types import TRUSTED, UNTRUSTED, check_choice
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="An export, rows, or memories of mem0.")],
+    file: Annotated[
+        Path, typer.Argument(help="An export of gcmem, rows of your own, or memories of mem0.")
+    ],
     path: StorePath = None,
     store: StoreURL = None,
     origin: Annotated[
         str, typer.Option("--from", help="Who wrote the file: gcmem (and plain rows) or mem0.")
     ] = "gcmem",
-    tz: Annotated[
-        str | None, typer.Option(help="Timezone of times in the file that have none: Europe/Rome.")
-    ] = None,
+    tz: Tz = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out rows that can't be read, and count them.")
     ] = False,
@@ -39,16 +42,21 @@ def import_(
     verify: Annotated[bool, typer.Option(help="Count and hash both sides afterwards.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Take a file of chunks in; what is there already is passed over (see docs/moving.md).
+    """Take in an export or rows; what is there already is skipped.
 
-    Stopped at any moment, the same command goes on behind the last whole batch.
+    A chat is added with `gcmem add --file` instead. If it is stopped, the same command continues.
     """
     check_choice(origin, name="--from", allowed=get_args(FileOrigin))
-    if not file.exists():  # said before a store is made at the path
+    where = locate(path=path, store=store)
+    # All of this is said before a store is made at the path.
+    if not file.is_file():
         raise InvalidInputError(f"no file at {file}")
     given = _trust(trust, untrusted=untrusted)
+    if origin == "gcmem":
+        _refuse_chat(file)
+    where.check_folder()
     encoder = default_encoder()
-    target = open_store(locate(path=path, store=store).store, encoder=encoder)
+    target = open_store(where.store, encoder=encoder)
     try:
         with progress_bar("importing") as advance:
             moved = import_file(
@@ -77,3 +85,23 @@ def _trust(level: int | None, *, untrusted: bool) -> int:
     if untrusted:
         return UNTRUSTED
     return check_trust(TRUSTED if level is None else level)
+
+
+def _refuse_chat(file: Path) -> None:
+    """Raises an error that names the right command if the file is a chat, by its first message."""
+    if is_export(file) or _begins_with_row(file):
+        return
+    try:
+        read_session_file(file, tz=UTC)
+    except InvalidInputError:
+        return  # the import says what is wrong with it
+    raise InvalidInputError(f"{file} looks like a chat; add it with: gcmem add --file {file}")
+
+
+def _begins_with_row(file: Path) -> bool:
+    try:
+        with file.open("rb") as lines:
+            first = json.loads(lines.readline())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and "text" in first and "at" in first

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from gcmem.cli.location import check_folder
 from gcmem.cli.options import AgentId, AsJson, RunId, StorePath, StoreURL, UserId, locate
 from gcmem.cli.output import console, print_json
 from gcmem.cli.serve import KeysFile, keys_beside
@@ -41,26 +42,30 @@ def create(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key and show it, this once; without a scope it opens everything."""
+    """Make a key and show it, once; without --user, --agent or --run it opens everything."""
     scope = Scope(user_id=user, agent_id=agent, run_id=run)
-    key, secret = KeyStore(keys or keys_beside(locate(path=path, store=store))).create(
-        name, scope=scope, read_only=read_only, untrusted=untrusted
-    )
+    file = keys or keys_beside(locate(path=path, store=store))
+    check_folder(file)
+    key, secret = KeyStore(file).create(name, scope=scope, read_only=read_only, untrusted=untrusted)
     if as_json:
         print_json({"key": key, "secret": secret})
     else:
         console.print(f"{secret}", soft_wrap=True, markup=False)
-        console.print(f"Keep it: it is not shown again. {_bound_to(key)}", markup=False)
+        console.print(f"Keep it: it is not shown again. It opens {_bound_to(key)}.", markup=False)
 
 
 @app.command("list")
 def list_keys(
     path: StorePath = None, store: StoreURL = None, keys: KeysFile = None, as_json: AsJson = False
 ) -> None:
-    """List the keys; their secrets are kept nowhere."""
-    found = KeyStore(keys or keys_beside(locate(path=path, store=store))).list()
+    """List the keys; the secrets themselves are not kept."""
+    file = keys or keys_beside(locate(path=path, store=store))
+    found = KeyStore(file).list() if file.exists() else []
     if as_json:
         print_json(found)
+        return
+    if not found:
+        console.print(f"No keys in {file} yet; make one: gcmem keys create NAME", markup=False)
         return
     table = Table("name", "scope", "may", "made", "revoked")
     for key in found:
@@ -84,7 +89,7 @@ def revoke(
     keys: KeysFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a key; it acts at once, also on a running server."""
+    """Revoke a key; this takes effect at once, also on a running server."""
     key = KeyStore(keys or keys_beside(locate(path=path, store=store))).revoke(name)
     if as_json:
         print_json(key)
@@ -95,4 +100,4 @@ def revoke(
 def _bound_to(key: ApiKey) -> str:
     fields = ("user_id", "agent_id", "run_id")
     bound = [f"{f}={getattr(key.scope, f)}" for f in fields if getattr(key.scope, f) is not None]
-    return ", ".join(bound) or "every scope"
+    return ", ".join(bound) or "every user, agent and run"

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gcmem.cli.counting import counted, part, verb
 from gcmem.cli.options import (
     AsJson,
     BaseURL,
@@ -19,6 +20,9 @@ from gcmem.cli.options import (
 )  # fmt: skip
 from gcmem.cli.oracles import shortfall
 from gcmem.cli.output import console, print_json, progress_bar, warn
+from gcmem.memory import Memory
+from gcmem.outdated import judged_up_to
+from gcmem.types import ChunkFilter
 
 
 def link(
@@ -32,11 +36,12 @@ def link(
     base_url: BaseURL = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find conflicts ahead of time: judge what was added since the last time.
+    """Find outdated chunks ahead of time.
 
-    Searches then follow the conflicts that were found to the newest state, however much lies
-    between. They are right without it. Stopped at any moment, the next run goes on. A search
-    follows what its own oracle has found. `llm:` is asked once a chunk, `llm-pairwise:` once a
+    It judges what was added since the last run. Then `gcmem history` marks what is outdated, and
+    searches find the newest state however much was said in between. Searches are right without
+    it. If it is stopped, the next run continues. Verdicts count only for the conflict model
+    (--oracle) that gave them. `llm:` is asked once for each chunk, `llm-pairwise:` once for each
     pair.
     """
     # Nothing is removed here, so whether the oracle may is of no concern.
@@ -45,11 +50,23 @@ def link(
         open_existing(locate(path=path, store=store, stm=stm), judging) as memory,
         progress_bar("judging") as advance,
     ):
-        done = memory.link(limit=limit, progress=advance)
+        found = memory.link(limit=limit, progress=advance)
+        left = 0 if limit is None else _waiting(memory)
         missed = shortfall(memory.oracle)
     if missed:
         warn(missed)
     if as_json:
-        print_json({"judged": done})
+        print_json(found)
+    elif not found.judged:
+        console.print("There is nothing new to judge.")
     else:
-        console.print(f"judged {done} chunks")
+        rest = f"; {verb(left, 'is', 'are')} left" if left else ""
+        console.print(
+            f"Judged {part(found.judged, found.judged + left, 'chunk')}: "
+            f"{counted(found.conflicts, 'conflict')} with older ones found{rest}."
+        )
+
+
+def _waiting(memory: Memory) -> int:
+    judged = judged_up_to(memory.store, oracle=memory.oracle.id)
+    return sum(1 for _ in memory.store.log.scan(ChunkFilter(), after_seq=judged))

@@ -11,6 +11,7 @@ from typing import Literal
 from gcmem.errors import InvalidInputError
 from gcmem.memory import DEFAULT_PATH
 from gcmem.store.redact import redacted
+from gcmem.store.sqlite_file import IN_MEMORY
 from gcmem.store.urls import sqlite_path
 
 CONFIG = Path("~/.gcmem/config.toml")
@@ -32,6 +33,18 @@ class Location:
         """The file of the embedded store; None where the store is a server."""
         path = sqlite_path(self.store)
         return None if path is None else Path(path).expanduser()
+
+    def check_folder(self) -> None:
+        """Raises an error if the store is a file in a folder that does not exist."""
+        if self.path is not None and str(self.path) != IN_MEMORY:
+            check_folder(self.path)
+
+    @property
+    def flag(self) -> str:
+        """What another command needs to use the same store, with a space before it."""
+        if self.source != "flags":
+            return ""
+        return f" --store {self.shown}" if "://" in self.store else f" --path {self.shown}"
 
     @property
     def shown(self) -> str:
@@ -59,6 +72,21 @@ def locate(
         if chosen := level.get("store") or level.get("path"):
             return Location(store=chosen, stm=stm or None, source=source, config=config)
     return Location(store=str(DEFAULT_PATH), stm=stm or None, source="default", config=config)
+
+
+def check_folder(file: Path) -> None:
+    """Raises an error if the folder of a file is missing; only the default one is made."""
+    folder = file.expanduser().parent
+    if folder.is_dir():
+        return
+    if folder.exists():
+        raise InvalidInputError(f"{folder} is a file, not a folder; choose another path")
+    if folder != DEFAULT_PATH.expanduser().parent:
+        raise InvalidInputError(f"there is no folder {folder}; make it first: mkdir -p {folder}")
+    try:
+        folder.mkdir(mode=0o700)  # memories are for their owner alone
+    except OSError as error:
+        raise InvalidInputError(f"can't make the folder {folder}: {error.strerror}") from None
 
 
 def _given(**values: str | None) -> dict[str, str]:

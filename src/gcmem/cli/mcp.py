@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Annotated
 
 import typer
@@ -19,6 +20,7 @@ from gcmem.cli.options import (
     locate,
     open_memory,
 )  # fmt: skip
+from gcmem.cli.output import warn
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.types import TRUSTED, UNTRUSTED, Scope, check_choice
 
@@ -27,7 +29,9 @@ def mcp(
     path: StorePath = None,
     store: StoreURL = None,
     stm: StmURL = None,
-    transport: Annotated[str, typer.Option(help="stdio, or http.")] = "stdio",
+    transport: Annotated[
+        str, typer.Option(help="stdio, for an agent on this machine that starts it, or http.")
+    ] = "stdio",
     user_id: Annotated[
         str | None, typer.Option("--user-id", "--user", help="The user it is bound to.")
     ] = None,
@@ -59,7 +63,10 @@ def mcp(
         ),
     ] = None,
 ) -> None:
-    """Serve the memory to agents over MCP, bound to one scope. Needs: pip install 'gcmem[mcp]'."""
+    """Serve the memory to agents over MCP.
+
+    Needs: pip install 'gcmem[mcp]'. With --transport http it prints where it listens, on stderr.
+    """
     check_choice(transport, name="--transport", allowed=("stdio", "http"))
     try:
         from gcmem.serve.mcp import make_server
@@ -72,6 +79,8 @@ def mcp(
     with open_memory(locate(path=path, store=store, stm=stm), judging) as memory:
         server = make_server(memory, scope=scope, trust=UNTRUSTED if untrusted else TRUSTED)
         if transport == "stdio":
+            if sys.stdin.isatty():
+                warn("speaking MCP on stdin and stdout: this is for an agent to start, not for you")
             server.run("stdio")
         else:
             app = make_http_app(server, host=host, token=token, allowed_hosts=allow_host or ())

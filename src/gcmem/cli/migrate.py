@@ -22,11 +22,12 @@ def migrate(
     verify: Annotated[bool, typer.Option(help="Count and hash both sides afterwards.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Copy every chunk of one store into another; nothing is taken out of the first.
+    """Copy every chunk of one store into another.
 
-    Stopped at any moment, the same command goes on behind the last whole batch.
+    The first one stays as it is. If it is stopped, the same command continues.
     """
     check_exists(locate(store=source))
+    locate(store=target).check_folder()
     encoder = default_encoder()
     old = moving.open_store(source, encoder=encoder)
     try:

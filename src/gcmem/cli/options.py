@@ -18,6 +18,7 @@ from gcmem.errors import InvalidInputError
 from gcmem.ingest import parse_time
 from gcmem.memory import Memory
 from gcmem.protocols import Store
+from gcmem.store.sqlite_file import IN_MEMORY
 from gcmem.store.urls import open_url
 
 SETTINGS = Settings(respect_trust=True)
@@ -51,15 +52,23 @@ KnownAt = Annotated[
     str | None,
     typer.Option("--known-at", help="What the memory had recorded by then.", metavar="TIME"),
 ]
+Tz = Annotated[
+    str | None,
+    typer.Option("--tz", help="The timezone of times that name none: Europe/Rome.", metavar="ZONE"),
+]
 Filters = Annotated[
     list[str] | None,
     typer.Option("--filter", help="Metadata that must match; repeatable.", metavar="KEY=VALUE"),
+]
+Option = Annotated[
+    list[str] | None,
+    typer.Option("--option", help="A possible answer; repeatable.", metavar="TEXT"),
 ]
 OracleName = Annotated[
     str,
     typer.Option(
         "--oracle",
-        help="What finds contradictions: local, nli:FOLDER, llm:MODEL or llm-pairwise:MODEL.",
+        help="The conflict model: local, nli:FOLDER, llm:MODEL or llm-pairwise:MODEL.",
     ),
 ]
 BaseURL = Annotated[
@@ -72,11 +81,12 @@ ReaderName = Annotated[str, typer.Option("--reader", help="What answers: local, 
 Unqualified = Annotated[
     bool,
     typer.Option(
-        "--unqualified", help="Let an oracle remove chunks that `gcmem qualify` did not find fit."
+        "--unqualified",
+        help="Let a conflict model remove chunks although `gcmem qualify` did not find it fit.",
     ),
 ]
 K = Annotated[int, typer.Option("-k", help="How many chunks at the most.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 __all__ = [
     "SETTINGS",
@@ -88,12 +98,14 @@ __all__ = [
     "Judging",
     "K",
     "KnownAt",
+    "Option",
     "OracleName",
     "ReaderName",
     "RunId",
     "StmURL",
     "StorePath",
     "StoreURL",
+    "Tz",
     "Unqualified",
     "UserId",
     "check_exists",
@@ -122,6 +134,7 @@ LOCAL = Judging()
 
 def open_store(where: Location) -> Store:
     """Opens the store, making it where there is none."""
+    where.check_folder()
     return open_url(
         where.store, encoder=default_encoder(), stm_size=SETTINGS.stm_size, stm=where.stm
     )
@@ -154,13 +167,15 @@ def open_existing(where: Location, judging: Judging = LOCAL) -> Memory:
 def check_exists(where: Location) -> None:
     """Raises an error that says how to make a store when there is none at a path."""
     path = where.path
-    if path is not None and str(path) != ":memory:" and not path.exists():
-        raise InvalidInputError(f"no store at {path}; make one: gcmem add --path {path} 'a fact'")
+    if path is not None and str(path) != IN_MEMORY and not path.exists():
+        raise InvalidInputError(
+            f"there is no store at {path} yet; make one: gcmem add{where.flag} 'a fact'"
+        )
 
 
-def when(text: str | None) -> datetime | None:
-    """Reads a time option."""
-    return None if text is None else parse_time(text)
+def when(text: str | None, *, tz: str | None = None) -> datetime | None:
+    """Reads a time option; `tz` is the timezone that --tz names."""
+    return None if text is None else parse_time(text, tz=timezone(tz))
 
 
 def timezone(name: str | None) -> ZoneInfo | None:
@@ -182,6 +197,6 @@ def pairs(items: list[str] | None) -> dict[str, Any]:
             raise InvalidInputError(f"{item!r}: write KEY=VALUE")
         try:
             found[key] = json.loads(value)
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RecursionError):
             found[key] = value
     return found

@@ -42,7 +42,7 @@ def qualify(
     ] = None,
     instances: Annotated[
         Path | None,
-        typer.Option(help="Labelled whole memories, JSONL: what goes is counted, not pairs."),
+        typer.Option(help="Labelled whole memories, JSONL; counts removed chunks, not pairs."),
     ] = None,
     base_url: BaseURL = None,
     limit: Annotated[
@@ -50,7 +50,7 @@ def qualify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a conflict oracle on labelled data, and say whether it may remove chunks."""
+    """Measure whether a conflict model may remove chunks."""
     if pairs is not None and instances is not None:
         raise InvalidInputError("give --pairs or --instances, not both")
     judged = oracle_named(oracle, base_url=base_url)

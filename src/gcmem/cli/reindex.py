@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from gcmem.cli.counting import counted
 from gcmem.cli.options import AsJson, StorePath, StoreURL, check_exists, locate
 from gcmem.cli.output import console, print_json, progress_bar
 from gcmem.defaults import default_encoder
@@ -11,7 +12,10 @@ from gcmem.store.urls import open_url
 
 
 def reindex(path: StorePath = None, store: StoreURL = None, as_json: AsJson = False) -> None:
-    """Embed every chunk anew with the current encoder; can be stopped and started again."""
+    """Embed every chunk again with the current encoder.
+
+    If it is stopped, the same command continues.
+    """
     where = locate(path=path, store=store)
     check_exists(where)
     encoder = default_encoder()
@@ -22,4 +26,4 @@ def reindex(path: StorePath = None, store: StoreURL = None, as_json: AsJson = Fa
     if as_json:
         print_json({"chunks": count, "from": before, "to": encoder.id})
     else:
-        console.print(f"Embedded {count} chunks with {encoder.id} (before: {before}).")
+        console.print(f"Embedded {counted(count, 'chunk')} with {encoder.id} (before: {before}).")

@@ -6,6 +6,7 @@ from typing import Annotated, cast
 
 import typer
 
+from gcmem.cli.counting import counted, part
 from gcmem.cli.options import (
     AgentId,
     AsJson,
@@ -15,11 +16,13 @@ from gcmem.cli.options import (
     Judging,
     K,
     KnownAt,
+    Option,
     OracleName,
     RunId,
     StmURL,
     StorePath,
     StoreURL,
+    Tz,
     Unqualified,
     UserId,
     locate,
@@ -28,19 +31,14 @@ from gcmem.cli.options import (
     when,
 )  # fmt: skip
 from gcmem.cli.oracles import shortfall
-from gcmem.cli.output import (
-    console,
-    print_json,
-    print_resolution,
-    print_undecided,
-    ranked_table,
-    warn,
-)
-from gcmem.types import Mode
+from gcmem.cli.output import console, print_json, warn
+from gcmem.cli.tables import kept_table, outdated_table, print_undecided, ranked_table
+from gcmem.types import Mode, SearchResult
 
 
 def search(
     query: Annotated[str, typer.Argument(help="The question, or a few words.")],
+    option: Option = None,
     path: StorePath = None,
     store: StoreURL = None,
     stm: StmURL = None,
@@ -50,14 +48,21 @@ def search(
     k: K = 10,
     as_of: AsOf = None,
     known_at: KnownAt = None,
+    tz: Tz = None,
     filters: Filters = None,
-    mode: Annotated[str, typer.Option(help="Shadows: drop, demote or annotate.")] = "drop",
+    mode: Annotated[
+        str,
+        typer.Option(
+            help="What becomes of outdated chunks: drop (list them apart), demote (list them "
+            "last) or annotate (mark them)."
+        ),
+    ] = "drop",
     oracle: OracleName = "local",
     base_url: BaseURL = None,
     unqualified: Unqualified = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find what is still true, and show what is not with the newer chunk that says so."""
+    """Find what is still true, and show what is outdated and why."""
     judging = Judging(oracle=oracle, base_url=base_url, unqualified=unqualified)
     with open_existing(locate(path=path, store=store, stm=stm), judging) as memory:
         result = memory.search(
@@ -66,26 +71,38 @@ def search(
             agent_id=agent,
             run_id=run,
             k=k,
-            as_of=when(as_of),
-            known_at=when(known_at),
+            as_of=when(as_of, tz=tz),
+            known_at=when(known_at, tz=tz),
             filters=pairs(filters),
             mode=cast(Mode, mode),
+            options=option or (),
         )
+        removed = len(result.shadows) if memory.removes else 0
         missed = shortfall(memory.oracle)
     if missed:
         warn(missed)
     if as_json:
         print_json(result)
         return
-    if mode == "drop":
-        print_resolution(result)
+    if not result.candidates:
+        console.print("Nothing found.")
+    elif mode == "drop":
+        _print_found(result, most=k, current=len(result.candidates) - removed)
     else:
         console.print(ranked_table(result))
-        print_undecided(result)
+    print_undecided(result)
     timings = result.timings
     console.print(
-        f"{len(result.candidates)} candidates; encode {timings.encode_ms:.1f} ms, retrieve "
-        f"{timings.retrieve_ms:.1f} ms, κ {timings.conflict_ms:.1f} ms, "
-        f"Φ {timings.dominance_ms:.1f} ms",
+        f"{counted(len(result.candidates), 'candidate')} in {timings.total_ms:.0f} ms: encode "
+        f"{timings.encode_ms:.0f}, retrieve {timings.retrieve_ms:.0f}, conflict model "
+        f"{timings.conflict_ms:.0f}",
         style="dim",
     )
+
+
+def _print_found(result: SearchResult, *, most: int, current: int) -> None:
+    """Prints at most so many chunks that are still true, of all the current ones, and the rest."""
+    title = f"Still true: {part(len(result.kept), current, 'chunk')}"
+    console.print(kept_table(result.kept, title=title))
+    if result.shadows:
+        console.print(outdated_table(result.shadows, most=most))

@@ -85,7 +85,10 @@ def serve(
         bool, typer.Option("--log-contents", help="Write what is asked and stored to the logs.")
     ] = False,
 ) -> None:
-    """Serve the memory over HTTP: REST with keys, limits and metrics. Logs are JSON, on stderr."""
+    """Serve the memory over HTTP: a REST API and a dashboard.
+
+    The address to open is printed first; then come logs, as JSON. Both are on stderr.
+    """
     try:
         from gcmem.serve import metrics as counts
         from gcmem.serve.access import check_address

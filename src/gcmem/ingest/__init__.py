@@ -1,7 +1,16 @@
 """Stage 1: turns become chunks."""
 
 from gcmem.ingest.chunks import check_limits, chunks_of
+from gcmem.ingest.identity import name_turns
 from gcmem.ingest.sessions import read_session_file
 from gcmem.ingest.turns import Message, as_turns, parse_time
 
-__all__ = ["Message", "as_turns", "check_limits", "chunks_of", "parse_time", "read_session_file"]
+__all__ = [
+    "Message",
+    "as_turns",
+    "check_limits",
+    "chunks_of",
+    "name_turns",
+    "parse_time",
+    "read_session_file",
+]

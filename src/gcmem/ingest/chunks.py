@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from gcmem.config import Settings
 from gcmem.errors import FutureTimeError, InvalidInputError, InvalidTextError
+from gcmem.ingest.identity import chunk_id
 from gcmem.ingest.segment import CountTokens, segment
 from gcmem.storable import metadata_bytes
 from gcmem.types import MAX_TRUST, TRUSTED, UNTRUSTED, Chunk, Scope, Turn
@@ -67,10 +67,11 @@ def chunks_of(
         at = turn.at or now
         if settings.max_future is not None:
             at = min(at, now)
-        for piece in segment(turn.text, budget=settings.chunk_tokens, count_tokens=count_tokens):
+        pieces = segment(turn.text, budget=settings.chunk_tokens, count_tokens=count_tokens)
+        for number, piece in enumerate(pieces):
             chunks.append(
                 Chunk(
-                    id=str(uuid.uuid4()),
+                    id=chunk_id(turn, number),
                     text=piece,
                     at=at,
                     scope=scope,

@@ -23,6 +23,7 @@ from gcmem.errors import InvalidInputError, SessionFormatError
 from gcmem.ingest.turns import first, flatten, is_textless, turn_from_dict
 from gcmem.types import Turn
 
+NESTED = "its JSON is nested too deeply"
 LIST_KEYS = ("messages", "conversations", "chat_messages", "turns", "events")
 CONVERSATION_ID_KEYS = ("session", "session_id", "uuid", "conversation_id", "id", "title", "name")
 
@@ -43,10 +44,10 @@ def read_session_file(path: Path, *, tz: tzinfo | None = None) -> tuple[Turn, ..
     for where, document in _documents(path, text):
         try:
             turns.extend(_turns(document, session=None, tz=tz))
-        except SessionFormatError:
-            raise
         except InvalidInputError as error:
             raise SessionFormatError(f"{where}: {error}") from None
+        except RecursionError:
+            raise SessionFormatError(f"{where}: {NESTED}") from None
     if not turns:
         raise SessionFormatError(f"{path} holds no message with text")
     return tuple(turns)
@@ -59,6 +60,8 @@ def _documents(path: Path, text: str) -> Iterator[tuple[str, Any]]:
         return
     except json.JSONDecodeError as error:
         whole_file_error = error
+    except RecursionError:
+        raise SessionFormatError(f"{path}: {NESTED}") from None
     lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     for number, line in lines:
         try:
@@ -68,6 +71,8 @@ def _documents(path: Path, text: str) -> Iterator[tuple[str, Any]]:
             raise SessionFormatError(
                 f"{path}, line {number}: neither JSON nor JSONL ({shown.msg})"
             ) from None
+        except RecursionError:
+            raise SessionFormatError(f"{path}, line {number}: {NESTED}") from None
         yield f"{path}, line {number}", document
 
 
@@ -98,7 +103,7 @@ def _turns(document: Any, *, session: str | None, tz: tzinfo | None) -> Iterator
 
 def _chatgpt(document: Mapping[str, Any], *, tz: tzinfo | None) -> Iterator[Turn]:
     """Walks the export's message tree along the branch that the user ended on."""
-    nodes: Mapping[str, Any] = document["mapping"]
+    nodes = {key: node for key, node in document["mapping"].items() if isinstance(node, Mapping)}
     node_id = document.get("current_node") or next(reversed(list(nodes)), None)
     branch = []
     seen: set[str] = set()

@@ -60,6 +60,7 @@ def as_turns(
                 ),
                 session=check_name(turn.session or session, name="session"),
                 metadata={**shared, **check_metadata(turn.metadata)},
+                id=check_name(turn.id, name="id"),
             )
         )
     return tuple(turns)
@@ -151,7 +152,8 @@ def parse_time(value: Any, *, tz: tzinfo | None = None) -> datetime:
         moment = moment.replace(tzinfo=tz)
     if moment.tzinfo is None:
         raise InvalidInputError(
-            f"the time {value!r} has no timezone: add an offset such as +00:00 or Z"
+            f"the time {value!r} has no timezone: add an offset such as +00:00 or Z, or name the "
+            "timezone (on the command line: --tz Europe/Rome)"
         )
     return utc(moment, name="time")
 

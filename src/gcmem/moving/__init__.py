@@ -7,11 +7,11 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Literal
 
-from gcmem.errors import InvalidInputError
+from gcmem.errors import InvalidInputError, TransferFormatError
 from gcmem.ingest.chunks import check_trust
 from gcmem.moving.copying import Copied, copy_rows
 from gcmem.moving.exporting import Exported, FileFormat, export_file
-from gcmem.moving.jsonl import JsonlFile, open_binary
+from gcmem.moving.jsonl import FORMAT, JsonlFile, open_binary
 from gcmem.moving.mem0 import Mem0File
 from gcmem.moving.parquet import MAGIC, ParquetFile
 from gcmem.moving.rows import ForeignRows, Source
@@ -30,12 +30,15 @@ __all__ = [
     "Verified",
     "export_file",
     "import_file",
+    "is_export",
     "migrate",
     "open_store",
     "verify",
 ]
 
 FileOrigin = Literal["gcmem", "mem0"]
+HEADER_BYTES = 64
+"""An export says within so many bytes that it is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +126,16 @@ def migrate(
         copied=copied,
         verified=verify(rows, target.log, progress=check_progress) if check else None,
     )
+
+
+def is_export(path: Path) -> bool:
+    """Tells whether a file is one that `export_file` wrote, by how it begins."""
+    try:
+        with open_binary(path) as file:
+            first = file.read(HEADER_BYTES)
+    except TransferFormatError:
+        return False
+    return first.startswith((MAGIC, f'{{"format":"{FORMAT}"'.encode()))
 
 
 def _open_file(path: Path, *, origin: FileOrigin, foreign: ForeignRows) -> Source:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import signal
+import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import uvicorn
 from mcp.server import MCPServer
@@ -14,10 +17,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gcmem.errors import ForbiddenError, InvalidInputError
 from gcmem.serve.access import check_is_direct, is_loopback
+from gcmem.serve.addresses import bound, url_of
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 LEAST_TOKEN_CHARS = 16
 SET_A_TOKEN = "set one in the environment and name it, --token-env GCMEM_MCP_TOKEN"
+GRACE_S = 5
+"""How long requests may take after the signal to stop; a client may keep a stream open forever."""
 
 
 def make_http_app(
@@ -62,9 +68,26 @@ def make_http_app(
 
 
 def serve_http(app: ASGIApp, *, host: str, port: int) -> None:
-    """Serves until it is interrupted or terminated."""
-    # Of uvicorn's parsers, this is the one with a limit on the size of headers.
-    uvicorn.run(app, host=host, port=port, http="h11", log_level="warning", access_log=False)
+    """Says on stderr where it listens, and serves until it is interrupted or terminated."""
+    sock = bound(host, port)
+    url = url_of(host, sock.getsockname()[1])
+    # uvicorn raises the signal again when it is done: by then it means an orderly end.
+    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGINT, _leave)
+    print(f"gcmem: serving MCP at {url}mcp", file=sys.stderr, flush=True)
+    config = uvicorn.Config(
+        app,
+        # Of uvicorn's parsers, this is the one with a limit on the size of headers.
+        http="h11",
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    uvicorn.Server(config).run(sockets=[sock])
+
+
+def _leave(_signal: int, _frame: object) -> NoReturn:
+    sys.exit(0)
 
 
 def _is_every_address(host: str) -> bool:

@@ -14,7 +14,7 @@ from typing import NoReturn
 import uvicorn
 from fastapi import FastAPI
 
-from gcmem.errors import InvalidInputError
+from gcmem.serve.addresses import bound, url_of
 from gcmem.serve.connections import LAST_WORDS_S, guarded_protocol
 from gcmem.serve.limits import Limits
 from gcmem.serve.logs import LOGGER, configure
@@ -25,11 +25,12 @@ REPLYING_S = 5
 
 def listen(app: FastAPI, *, host: str, port: int, limits: Limits) -> None:
     """Serves until SIGTERM or SIGINT, then finishes what was accepted."""
-    sock = _bound(host, port)
+    sock = bound(host, port)
     configure()
     # uvicorn raises the signal again when it is done: by then it means an orderly end.
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGINT, _leave)
+    print(f"gcmem: open {url_of(host, port)}", file=sys.stderr, flush=True)
     LOGGER.info("listening", extra={"fields": {"host": host, "port": port}})
     config = uvicorn.Config(
         app,
@@ -65,18 +66,6 @@ class _Server(uvicorn.Server):
         await asyncio.sleep(LAST_WORDS_S)
         await super().shutdown(sockets)
         await draining
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    """Returns a socket at the address, before anything says that the server listens there."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        reason = error.strerror or error
-        raise InvalidInputError(
-            f"can't listen on {host}:{port}: {reason}; choose others with --host and --port"
-        ) from None
 
 
 def _leave(_signal: int, _frame: object) -> NoReturn:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from gcmem.memory import Memory
+from gcmem.outdated import Witness, judged_up_to, known_witnesses
 from gcmem.serve.cursors import cursor_of, place_of
 from gcmem.types import Chunk, ChunkFilter
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST = datetime.min.replace(tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-NO_QUESTION = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Witness:
-    """The newer end of a known conflict; the score is kept only where no question was asked."""
-
-    id: str
-    score: float | None
-    oracle: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,42 +37,16 @@ def page_of(
     shown = chunks[:limit]
     return Page(
         chunks=shown,
-        witnesses=known_witnesses(memory, shown, where=where),
-        linked_up_to=_linked_up_to(memory),
+        witnesses=known_witnesses(
+            memory.store,
+            shown,
+            oracle=memory.oracle.id,
+            where=where,
+            respect_trust=memory.settings.respect_trust,
+        ),
+        linked_up_to=judged_up_to(memory.store, oracle=memory.oracle.id),
         next=cursor_of(shown[-1], chunks[limit]) if len(chunks) > limit else None,
     )
-
-
-def known_witnesses(
-    memory: Memory, chunks: Sequence[Chunk], *, where: ChunkFilter
-) -> dict[str, Witness]:
-    """Returns the newest known witness of each chunk, among those that the read may see."""
-    verdicts, oracle = memory.store.verdicts, memory.oracle.id
-    if verdicts is None:
-        return {}
-    trust = {chunk.id: chunk.trust if memory.settings.respect_trust else 0 for chunk in chunks}
-    edges = verdicts.witnesses(oracle, list(trust))
-    ends = memory.store.log.get(list(dict.fromkeys(w for newer in edges.values() for w in newer)))
-    newest: dict[str, Chunk] = {}
-    for older, newer in edges.items():
-        seen = [
-            ends[end]
-            for end in newer
-            if end in ends and where.admits(ends[end]) and ends[end].trust >= trust[older]
-        ]
-        if seen:
-            newest[older] = max(seen, key=lambda c: (c.at is not None, c.at, c.seq))
-    pairs = [(older, chunk.id) for older, chunk in newest.items()]
-    scores = verdicts.get(oracle, NO_QUESTION, pairs)
-    return {
-        older: Witness(id=newer, score=scores.get((older, newer)), oracle=oracle)
-        for older, newer in pairs
-    }
-
-
-def _linked_up_to(memory: Memory) -> int:
-    verdicts = memory.store.verdicts
-    return 0 if verdicts is None else verdicts.linked_up_to(memory.oracle.id)
 
 
 def _read(

@@ -16,7 +16,7 @@ def test_datasets_are_described_built_and_paired(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {
         "medium.jsonl", "medium_pairs.jsonl", "medium_sets.jsonl",
     }  # fmt: skip
-    assert "no dataset" in gcmem("bench", "data", "build", "tiny", "--out", "x", code=1)
+    assert "no dataset" in gcmem("bench", "data", "build", "tiny", "--out", "x", code=2)
 
 
 def test_a_run_is_reported_and_compared(tmp_path: Path) -> None:
@@ -28,13 +28,13 @@ def test_a_run_is_reported_and_compared(tmp_path: Path) -> None:
     assert (tmp_path / "results.jsonl").read_text("utf-8") == results
     assert "report.html" in gcmem("bench", "report", str(tmp_path))
     assert "chat-medium" in gcmem("bench", "compare", str(tmp_path), str(tmp_path))
-    assert "reader 'magic'" in gcmem("bench", "run", "--reader", "magic", "--out", "x", code=1)
-    assert "holds no run" in gcmem("bench", "report", str(tmp_path / "none"), code=1)
+    assert "reader 'magic'" in gcmem("bench", "run", "--reader", "magic", "--out", "x", code=2)
+    assert "holds no run" in gcmem("bench", "report", str(tmp_path / "none"), code=2)
 
 
 def test_link_judges_what_is_new(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     gcmem("add", "I live in Porto.", "--at", "2025-01-01T00:00:00Z", path=path)
     gcmem("add", "I live in Lyon.", "--at", "2025-02-01T00:00:00Z", path=path)
-    assert json.loads(gcmem("link", "--json", path=path)) == {"judged": 2}
-    assert json.loads(gcmem("link", "--json", path=path)) == {"judged": 0}
+    assert json.loads(gcmem("link", "--json", path=path)) == {"judged": 2, "conflicts": 1}
+    assert json.loads(gcmem("link", "--json", path=path)) == {"judged": 0, "conflicts": 0}

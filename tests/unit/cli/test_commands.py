@@ -47,7 +47,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_search_shows_what_is_true_and_what_was_removed_by_which_chunk(store: Path) -> None:
     shown = gcmem("search", "Where do I live?", "--user", "ana", path=store)
     assert "Still true" in shown
-    assert "Shadowed" in shown
+    assert "Outdated" in shown
     found = json.loads(gcmem("search", "Where do I live?", "--user", "ana", "--json", path=store))
     assert [item["chunk"]["text"][:4] for item in found["kept"]] == ["I no"]
     assert found["shadows"][0]["candidate"]["chunk"]["text"] == "I live in Porto."
@@ -87,7 +87,7 @@ def test_history_filters_and_forget(store: Path) -> None:
     assert gcmem("forget", "--user", "bob", path=store, code=1)  # asks, and nobody answers
     assert json.loads(gcmem("forget", added[0]["id"], "--json", path=store)) == {"forgotten": 1}
     assert added[0]["id"] in gcmem("forget", added[0]["id"], path=store, code=1)
-    gcmem("forget", "--user", "bob", "--yes", path=store)
+    gcmem("forget", "--user", "bob", "--yes", path=store, code=1)  # nothing is left of bob
 
 
 def test_the_store_can_come_from_the_environment(store: Path) -> None:
@@ -130,10 +130,10 @@ def test_doctor_finds_a_store_of_another_encoder_and_reindex_mends_it(tmp_path: 
 def test_mistakes_end_with_one_helpful_line(
     store: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    shown = gcmem(*arguments, path=store, code=1)
+    shown = gcmem(*arguments, path=store, code=2)
     assert message in shown
     assert "Traceback" not in shown
-    as_json = json.loads(gcmem(*arguments, "--json", path=store, code=1))
+    as_json = json.loads(gcmem(*arguments, "--json", path=store, code=2))
     assert message in as_json["message"]
 
 
@@ -155,13 +155,13 @@ def test_qualify_measures_an_oracle_and_says_what_it_may_do(tmp_path: Path) -> N
     assert "optimal" in gcmem("qualify", "--pairs", str(file), HOME=home)
     assert found["oracle"] in (tmp_path / ".gcmem" / "qualified.json").read_text()
     assert "Not recorded" in gcmem("qualify", "--pairs", str(file), "--limit", "3", HOME=home)
-    assert "write local" in gcmem("qualify", "--oracle", "magic", code=1)
-    assert "not both" in gcmem("qualify", "--pairs", "a", "--instances", "b", code=1)
+    assert "write local" in gcmem("qualify", "--oracle", "magic", code=2)
+    assert "not both" in gcmem("qualify", "--pairs", "a", "--instances", "b", code=2)
 
 
 def test_reading_from_where_there_is_no_store_says_how_to_make_one(tmp_path: Path) -> None:
     for command in (("search", "x"), ("ask", "x"), ("history",), ("reindex",)):
-        assert "gcmem add" in gcmem(*command, path=tmp_path / "none.db", code=1)
+        assert "gcmem add" in gcmem(*command, path=tmp_path / "none.db", code=2)
     assert not (tmp_path / "none.db").exists()
 
 
@@ -170,7 +170,7 @@ def test_a_bad_line_late_in_a_file_stores_nothing(tmp_path: Path) -> None:
     lines = [json.dumps({"text": f"fact {n}", "at": "2026-01-01T00:00:00Z"}) for n in range(300)]
     lines[290] = json.dumps({"text": "later", "at": "2999-01-01T00:00:00Z"})
     file.write_text("\n".join(lines))
-    assert "2999" in gcmem("add", "--file", str(file), path=path, code=1)
+    assert "2999" in gcmem("add", "--file", str(file), path=path, code=2)
     assert not path.exists()
 
 
@@ -205,4 +205,4 @@ def test_the_demo_shows_the_stale_fact_going_with_its_witness() -> None:
         for shadow in answers["gcmem"]["resolution"]["shadows"]
     )
     assert told["as_of"]["answer"] == "Porto"
-    assert "Shadowed" in gcmem("demo")
+    assert "Outdated" in gcmem("demo")

@@ -92,7 +92,7 @@ def test_commands_open_what_the_settings_name(home: Path) -> None:
     assert "other.db" in gcmem("add", "I live in Porto.", "--store", other)
     assert "Porto" in gcmem("history", GCMEM_STORE=other)
     assert json.loads(gcmem("reindex", "--store", other, "--json"))["chunks"] == 1
-    assert "gcmem add" in gcmem("history", "--store", f"sqlite:///{home / 'no.db'}", code=1)
+    assert "gcmem add" in gcmem("history", "--store", f"sqlite:///{home / 'no.db'}", code=2)
 
 
 def test_doctor_shows_where_everything_is_and_no_password(home: Path) -> None:
@@ -115,7 +115,7 @@ def test_doctor_shows_where_everything_is_and_no_password(home: Path) -> None:
 
 
 def test_a_wrong_url_is_one_line_without_the_password() -> None:
-    shown = gcmem("search", "x", "--store", "mysql://ana:s3cret@db/x", code=1)
+    shown = gcmem("search", "x", "--store", "mysql://ana:s3cret@db/x", code=2)
     assert "no store has the scheme" in shown
     assert "s3cret" not in shown
     assert "Traceback" not in shown

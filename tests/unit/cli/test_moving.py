@@ -55,13 +55,13 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
         (["import", str(rows), "--tz", "Mars"], "no such timezone"),
         (["import", str(rows)], "line 2: no event time"),
     ):
-        shown = gcmem(*arguments, path=path, code=1)
+        shown = gcmem(*arguments, path=path, code=2)
         assert said in shown
         assert shown.count("\n") == 1
-    assert "no store at" in gcmem("migrate", str(tmp_path / "none.db"), str(path), code=1)
+    assert "no store at" in gcmem("migrate", str(tmp_path / "none.db"), str(path), code=2)
     shown = gcmem("import", str(rows), "--skip-bad", path=path)
     assert "left out, line 2: no event time" in shown
-    assert "1 rows could not be read" in shown
+    assert "1 row could not be read" in shown
 
 
 def test_import_gives_trust_and_does_not_take_it_from_the_file(tmp_path: Path) -> None:
@@ -73,5 +73,5 @@ def test_import_gives_trust_and_does_not_take_it_from_the_file(tmp_path: Path) -
         assert f"1 row claimed a higher trust level; it got {level}" in " ".join(shown.split())
         with Memory(path) as memory:
             assert [chunk.trust for chunk in memory.get_all()] == [level]
-    both = gcmem("import", str(rows), "--untrusted", "--trust", "5", path=path, code=1)
+    both = gcmem("import", str(rows), "--untrusted", "--trust", "5", path=path, code=2)
     assert "give --trust or --untrusted" in both

@@ -7,7 +7,7 @@ import pytest
 
 from gcmem import Chunk, Conflict, Memory, Settings
 from gcmem.errors import InvalidInputError
-from gcmem.linking import link
+from gcmem.linking import Linked, link
 from gcmem.protocols import Store
 from gcmem.retrieve import retrieve
 from gcmem.store import open_embedded
@@ -107,11 +107,12 @@ def test_linking_ahead_finds_what_a_search_would_miss() -> None:
         memory.add("switched to tea=new", at=day(7))
         for n in range(20):
             memory.add(f"rain again {n}", at=day(8 + n))
-        assert memory.link(limit=5) == 5
+        assert memory.link(limit=5) == Linked(judged=5, conflicts=0)
         seen: list[tuple[int, int]] = []
-        assert memory.link(progress=lambda done, total: seen.append((done, total))) == 22
+        found = memory.link(progress=lambda done, total: seen.append((done, total)))
+        assert found == Linked(judged=22, conflicts=6)
         assert seen[-1] == (22, 22)
-        assert memory.link() == 0
+        assert memory.link() == Linked(judged=0, conflicts=0)
         result = memory.search("tea=old 3", k=3)
         assert {shadow.witness.origin for shadow in result.shadows} == {"edge"}
         assert all(not item.chunk.text.startswith("tea=old") for item in result.kept)

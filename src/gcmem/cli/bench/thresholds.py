@@ -13,7 +13,7 @@ from gcmem.defaults import default_encoder
 
 
 def thresholds(dataset: Dataset = "chat-medium", as_json: AsJson = False) -> None:
-    """Measure how good κ must be: accuracy and keep rate over precision and recall.
+    """Measure how good the conflict model must be, by precision and recall.
 
     A perfect oracle is made worse step by step, over bags of facts, with the reader of Theorem 2.
     """

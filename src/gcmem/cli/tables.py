@@ -1,0 +1,129 @@
+"""Tables of chunks for people: what is still true, what is outdated and why, the timeline."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from rich.table import Table
+from rich.text import Text
+
+from gcmem.cli.counting import counted, part, verb
+from gcmem.cli.output import console
+from gcmem.outdated import Witness
+from gcmem.types import Candidate, Chunk, Origin, Resolution, SearchResult, Shadow
+
+FOUND: Mapping[Origin, str] = {"mtm": "similar", "stm": "recent", "edge": "linked"}
+"""How a chunk was found, in words."""
+LONGEST_NAME = 12
+LONGEST_REASON = 120
+
+
+def plain(text: str, *, style: str = "") -> Text:
+    """Returns a text without control characters, so that a memory can't command the terminal."""
+    kept = (c for c in text if c in "\n\t" or unicodedata.category(c) != "Cc")
+    return Text("".join(kept), style=style)
+
+
+def time_of(chunk: Chunk) -> str:
+    """Returns the event time for a table."""
+    return chunk.at.strftime("%Y-%m-%d %H:%M") if chunk.at else "(undated)"
+
+
+def timeline_table(
+    chunks: Sequence[Chunk], witnesses: Mapping[str, Witness], *, ids: bool = False
+) -> Table:
+    """Returns a timeline; a line below an outdated chunk says what replaced it."""
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(max_width=LONGEST_NAME, overflow="ellipsis", no_wrap=True)
+    table.add_column(overflow="fold")
+    for chunk in chunks:
+        witness = witnesses.get(chunk.id)
+        lines = [plain(chunk.text, style="" if witness is None else "strike dim")]
+        if witness is not None:
+            newer = witness.chunk
+            reason = plain(newer.text)
+            reason.truncate(LONGEST_REASON, overflow="ellipsis")
+            lines.append(Text(f"outdated since {time_of(newer)}: ", style="red") + reason)
+        if ids:
+            lines.append(plain(chunk.id, style="dim"))
+        table.add_row(time_of(chunk), plain(chunk.speaker), Text("\n").join(lines))
+    return table
+
+
+def kept_table(kept: Sequence[Candidate], *, title: str, answered: str | None = None) -> Table:
+    """Returns the chunks that stay; `answered` is the id of the one that gave the answer."""
+    table = Table(title=title, title_justify="left", title_style="bold green")
+    if answered is not None:
+        table.add_column("", no_wrap=True)
+    table.add_column("relevance", justify="right")
+    table.add_column("found", no_wrap=True)
+    table.add_column("time (UTC)", no_wrap=True)
+    table.add_column("text", overflow="fold")
+    for item in kept:
+        is_answer = item.chunk.id == answered
+        mark = () if answered is None else (">" if is_answer else "",)
+        table.add_row(
+            *mark,
+            f"{item.relevance:.2f}",
+            FOUND[item.origin],
+            time_of(item.chunk),
+            plain(item.chunk.text),
+            style="bold" if is_answer else None,
+        )
+    return table
+
+
+def ranked_table(result: SearchResult) -> Table:
+    """Returns the candidates as the mode ranks them, outdated ones with what contradicts them."""
+    shown = part(len(result), len(result.candidates), "chunk")
+    table = Table(title=f"Ranked: {shown}", title_justify="left", title_style="bold")
+    table.add_column("relevance", justify="right")
+    table.add_column("time (UTC)", no_wrap=True)
+    table.add_column("text", overflow="fold")
+    table.add_column("contradicted by", overflow="fold")
+    for item in result:
+        shadow = result.shadow_of(item.chunk.id)
+        because = "" if shadow is None else shadow.witness.chunk.text
+        text = plain(item.chunk.text, style="" if shadow is None else "strike")
+        table.add_row(f"{item.relevance:.2f}", time_of(item.chunk), text, plain(because))
+    return table
+
+
+def outdated_table(shadows: Sequence[Shadow], *, most: int | None = None) -> Table:
+    """Returns the chunks that were removed, each with the newer chunk that contradicts it."""
+    shown = shadows[:most]
+    title = f"Outdated: {part(len(shown), len(shadows), 'chunk')}"
+    table = Table(title=title, title_justify="left", title_style="bold red")
+    table.add_column("time (UTC)", no_wrap=True)
+    table.add_column("no longer true", overflow="fold", style="strike")
+    table.add_column("because", overflow="fold")
+    table.add_column("score", justify="right")
+    for shadow in shown:
+        witness = shadow.witness.chunk
+        table.add_row(
+            time_of(shadow.candidate.chunk),
+            plain(shadow.candidate.chunk.text),
+            plain(f"{time_of(witness)}  {witness.text}"),
+            f"{shadow.conflict.score:.2f}",
+        )
+    return table
+
+
+def print_undecided(found: SearchResult | Resolution) -> None:
+    """Prints how many pairs could not be ordered, and where clocks are to blame."""
+    if found.undecided:
+        pairs = counted(len(found.undecided), "conflicting pair")
+        console.print(f"{pairs} could not be ordered in time; both chunks stay.")
+    if found.skewed:
+        worst = timedelta(seconds=max(skew.disagreement_s for skew in found.skewed))
+        console.print(
+            f"{len(found.skewed)} of them since their writers' clocks disagree, by {worst} or "
+            "more: set the clocks of the machines that write.",
+            style="yellow",
+        )
+    if found.outranked:
+        newer = verb(len(found.outranked), "newer chunk contradicts", "newer chunks contradict")
+        console.print(f"{newer} more trusted ones; both stay.")
