@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from starlette.testclient import TestClient
 
 from gcmem import Memory
 from gcmem.serve.limits import Limits
+from gcmem.serve.rendering import search_json
+from gcmem.types import Conflict
 from tests.conftest import day
 from tests.serve.conftest import app_over
 
@@ -124,6 +127,17 @@ def test_a_search_says_how_much_did_not_fit(narrow: TestClient, memory: Memory) 
     assert [item["memory"]["id"] for item in found["kept"]] == found["ranked"][: len(found["kept"])]
     few = narrow.post("/v1/search", json={"query": "slot 7", "k": 2}).json()
     assert len(few["kept"]) == len(few["ranked"])  # what is kept has room before the shadows
+
+
+def test_conflicts_that_no_time_orders_have_their_limit_too(memory: Memory) -> None:
+    memory.add(["city=Rome", "food=rice"])
+    conflict = Conflict(older="a" * 36, newer="b" * 36, score=0.9, oracle="rule")
+    found = replace(memory.search("city"), undecided=(conflict,) * 5000)
+    reply = search_json(found, oracle={}, limits=Limits(reply_bytes=64 * KIB))
+    assert len(reply) <= 64 * KIB
+    shown = json.loads(reply)
+    assert len(shown["kept"]) == 2
+    assert len(shown["undecided"]) + shown["omitted"] == 5000
 
 
 def test_pairs_without_a_time_do_not_multiply_a_reply(client: TestClient) -> None:

@@ -92,24 +92,26 @@ def timings_json(timings: Timings) -> JSON:
 
 def search_json(result: SearchResult, *, oracle: JSON, limits: Limits) -> bytes:
     """Returns what a search found; what is kept has room first, then the shadows."""
-    rest: JSON = {
+    fixed: JSON = {
         "query": result.query,
         "as_of": time_json(result.as_of),
-        "undecided": [conflict_json(conflict) for conflict in result.undecided],
-        "skewed": [
-            {"conflict": conflict_json(skew.conflict), "disagreement_s": skew.disagreement_s}
-            for skew in result.skewed
-        ],
-        "outranked": [conflict_json(conflict) for conflict in result.outranked],
         "ranked": [candidate.chunk.id for candidate in result.ranked],
         "timings_ms": timings_json(result.timings),
         "oracle": oracle,
     }
     room = Room(limits)
-    room.spend(len(json_object(rest)))
-    kept = room.take(candidate_json(candidate) for candidate in result.kept)
-    shadows = room.take(shadow_json(shadow) for shadow in result.shadows)
-    return json_object({**rest, "kept": kept, "shadows": shadows, "omitted": room.omitted})
+    room.spend(len(json_object(fixed)))
+    found = {
+        "kept": room.take(map(candidate_json, result.kept)),
+        "shadows": room.take(map(shadow_json, result.shadows)),
+        "undecided": room.take(map(conflict_json, result.undecided)),
+        "skewed": room.take(
+            {"conflict": conflict_json(skew.conflict), "disagreement_s": skew.disagreement_s}
+            for skew in result.skewed
+        ),
+        "outranked": room.take(map(conflict_json, result.outranked)),
+    }
+    return json_object({**fixed, **found, "omitted": room.omitted})
 
 
 def answers_json(answers: Iterable[Answer], *, limits: Limits) -> bytes:

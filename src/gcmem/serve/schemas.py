@@ -332,8 +332,8 @@ class SearchReply(BaseModel):
     )
     ranked: list[str] = Field(description="Ids, at most k, as `mode` presents them.")
     omitted: int = Field(
-        description="How many memories and shadows were left out because the reply reached its "
-        "size limit; ask for fewer with `k`."
+        description="How many memories, shadows and conflicts were left out because the reply "
+        "reached its size limit; ask for fewer with `k`."
     )
     timings_ms: TimingsOut
     oracle: OracleOut
@@ -355,8 +355,8 @@ class AskReply(BaseModel):
     answers: list[AnswerOut]
     candidates: list[CandidateOut]
     omitted: int = Field(
-        description="How many memories and shadows were left out because the reply reached its "
-        "size limit; ask for fewer with `k`."
+        description="How many memories, shadows and conflicts were left out because the reply "
+        "reached its size limit; ask for fewer with `k`."
     )
     timings_ms: TimingsOut
 
