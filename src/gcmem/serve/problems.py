@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse
 
 from gcmem.errors import (
     ChunkNotFoundError,
+    EncoderError,
     ForbiddenError,
     GCMemError,
     InvalidInputError,
@@ -38,6 +39,7 @@ STATUSES: tuple[tuple[type[GCMemError], int], ...] = (
     (ServeError, 503),
     (StoreError, 503),
     (ModelError, 503),
+    (EncoderError, 503),
     (MissingExtraError, 503),
 )
 """The first that an error is an instance of decides."""
