@@ -47,7 +47,7 @@ JUNK: dict[str, Any] = {
     "dict of objects": {"a": object()},
     "naive": datetime(2026, 1, 1),  # noqa: DTZ001
     "aware": day(1),
-    "generator": (x for x in ()),
+    "generator": iter(()),
     "function": lambda: None,
 }
 SCOPE = ("user_id", "agent_id", "run_id")
@@ -80,10 +80,10 @@ NEEDED: dict[str, dict[str, Any]] = {
 CASES = [(method, name) for method, names in ARGUMENTS.items() for name in names]
 
 
-def surprise(call: Callable[[], Any]) -> str | None:
+def surprise(call: Callable[..., Any], *args: Any, **kwargs: Any) -> str | None:
     """Returns what a call raised that is not gcmem's own, or None."""
     try:
-        call()
+        call(*args, **kwargs)
     except GCMemError as error:
         str(error)
     except Exception as error:
@@ -119,18 +119,22 @@ def test_no_argument_raises_anything_raw(any_memory: Memory, method: str, name: 
     raw = {}
     for kind, junk in JUNK.items():
         arguments = {**NEEDED.get(method, {}), name: junk}
-        raw[kind] = surprise(lambda a=arguments: getattr(any_memory, method)(**a))
+        raw[kind] = surprise(getattr(any_memory, method), **arguments)
     assert {kind: error for kind, error in raw.items() if error} == {}
 
 
 @pytest.mark.parametrize("field", ["text", "at", "speaker", "session", "metadata"])
 def test_no_field_of_a_turn_raises_anything_raw(any_memory: Memory, field: str) -> None:
+    def add_turn(junk: Any) -> None:
+        any_memory.add(Turn(**{"text": "tea", field: junk}))
+
+    def add_dict(junk: Any) -> None:
+        any_memory.add([{"content": "tea", field: junk}])
+
     raw = {}
     for kind, junk in JUNK.items():
-        raw[kind] = surprise(lambda j=junk: any_memory.add(Turn(**{"text": "tea", field: j})))
-        raw[f"{kind} in a dict"] = surprise(
-            lambda j=junk: any_memory.add([{"content": "tea", field: j}])
-        )
+        raw[kind] = surprise(add_turn, junk)
+        raw[f"{kind} in a dict"] = surprise(add_dict, junk)
     assert {kind: error for kind, error in raw.items() if error} == {}
 
 
@@ -145,12 +149,12 @@ def test_no_argument_of_resolve_raises_anything_raw(name: str) -> None:
         "oracle": RuleOracle(same_slot),
         "require_qualified": False,
     }
-    raw = {}
+    raw: dict[str, str | None] = {}
     for kind, junk in JUNK.items():
         if name.endswith("_key") and callable(junk):
             continue  # the caller's own function, and its own errors
         for shape in ({name: junk}, {"documents": [junk, {"text": junk, "at": junk}]}):
-            raw[kind] = raw.get(kind) or surprise(lambda s=shape: resolve(**{**given, **s}))
+            raw[kind] = raw.get(kind) or surprise(resolve, **{**given, **shape})
     assert {kind: error for kind, error in raw.items() if error} == {}
 
 
@@ -172,7 +176,7 @@ def test_no_value_type_raises_anything_raw() -> None:
     for cls, (needed, fields) in made.items():
         for field in fields:
             for kind, junk in JUNK.items():
-                error = surprise(lambda c=cls, f=field, j=junk, n=needed: c(**{**n, f: j}))
+                error = surprise(cls, **{**needed, field: junk})
                 if error:
                     raw[f"{cls.__name__}.{field}, {kind}"] = error
     assert raw == {}
@@ -184,9 +188,9 @@ def test_no_store_argument_raises_anything_raw(tmp_path: Path) -> None:
         if isinstance(junk, str) or junk is None:
             continue  # a name of a file, or the default one
         raw[kind] = (
-            surprise(lambda j=junk: Memory(j, encoder=HashEncoder()).close())
-            or surprise(lambda j=junk: Memory.from_url(j, encoder=HashEncoder()).close())
-            or surprise(lambda j=junk: reindex(j, encoder=HashEncoder()))
+            surprise(Memory, junk, encoder=HashEncoder())
+            or surprise(Memory.from_url, junk, encoder=HashEncoder())
+            or surprise(reindex, junk, encoder=HashEncoder())
         )
     assert {kind: error for kind, error in raw.items() if error} == {}
 
