@@ -51,8 +51,14 @@ class Settings:
             ("stm_size", 0),
             ("overfetch", 1),
         ):
-            if getattr(self, name) < least:
-                raise InvalidInputError(f"{name}={getattr(self, name)}: at least {least}")
-        if self.max_skew is not None and self.max_skew < timedelta(0):
-            raise InvalidInputError(f"max_skew={self.max_skew}: pass a duration from 0, or None")
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise InvalidInputError(f"{name}={value!r}: pass a whole number from {least}")
+        for name in ("max_future", "max_skew"):
+            value = getattr(self, name)
+            if value is None or (isinstance(value, timedelta) and value >= timedelta(0)):
+                continue
+            raise InvalidInputError(f"{name}={value!r}: pass a duration from 0, or None")
+        if not isinstance(self.respect_trust, bool):
+            raise InvalidInputError(f"respect_trust={self.respect_trust!r}: pass True or False")
         check_choice(self.strategy, name="strategy", allowed=get_args(Strategy))

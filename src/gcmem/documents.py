@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Generic, TypeVar
@@ -15,6 +15,7 @@ from gcmem.defaults import default_oracle
 from gcmem.dominance import temporal_dominance
 from gcmem.errors import InvalidInputError
 from gcmem.fields import Key, as_chunk
+from gcmem.filters import check_options
 from gcmem.protocols import ConflictOracle
 from gcmem.qualify import may_remove
 from gcmem.types import Candidate, CandidateSet, Chunk, Conflict
@@ -62,8 +63,20 @@ def resolve(
     for times without a timezone. A document without a time is never removed: pairs are undecided.
     As in a `Memory`, an oracle that is unfit or was never qualified only annotates.
     """
-    if isinstance(documents, (str, bytes)):
-        raise InvalidInputError("documents is a list of documents, not one string")
+    if isinstance(documents, (str, bytes, Mapping)) or not isinstance(documents, Iterable):
+        raise InvalidInputError(
+            f"documents is a list of documents, not one {type(documents).__name__}"
+        )
+    check_options(options)
+    if not isinstance(query, str):
+        raise InvalidInputError(f"query={query!r}: pass a string")
+    if not isinstance(tz, tzinfo):
+        raise InvalidInputError(f"tz={tz!r}: pass a timezone, for example zoneinfo.ZoneInfo(...)")
+    for name, key in (("text_key", text_key), ("time_key", time_key)):
+        if key is not None and not isinstance(key, str) and not callable(key):
+            raise InvalidInputError(f"{name}={key!r}: pass a name, or a function of a document")
+    if oracle is not None and not callable(getattr(oracle, "judge", None)):
+        raise InvalidInputError(f"oracle={oracle!r}: pass a ConflictOracle")
     documents = list(documents)
     chunks = [
         as_chunk(document, number=number, text_key=text_key, time_key=time_key, tz=tz)
@@ -76,7 +89,7 @@ def resolve(
         for chunk, chunk_id in zip(chunks, ids, strict=True)
     )
     candidates = CandidateSet(query=query, options=tuple(options), items=items)
-    judge = oracle or default_oracle()
+    judge = default_oracle() if oracle is None else oracle
     with one_call():  # documents are nobody's: nothing of them is kept
         conflicts = judge.judge(candidates)
     resolution = temporal_dominance(candidates, conflicts)

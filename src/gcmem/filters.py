@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,11 @@ from gcmem.errors import InvalidFilterError, InvalidInputError
 from gcmem.types import ChunkFilter, Scalar, Scope, is_storable
 
 MAX_K = 1000
+MAX_FILTER_KEYS = 50
+MAX_FILTER_VALUES = 500
+"""Values in one filter, of all keys together: more than that, and engines refuse the query."""
+MAX_SEQ = 2**63 - 1
+COLLECTIONS = (list, tuple, set, frozenset)
 SCALARS = (str, int, float, bool, type(None))
 
 
@@ -23,7 +29,10 @@ def make_filter(
 ) -> ChunkFilter:
     """Returns the filter of a read."""
     if filters is not None and not isinstance(filters, Mapping):
-        raise InvalidFilterError(f"filters={filters!r}: pass a mapping of metadata values")
+        raise InvalidFilterError(
+            f"filters={reprlib.repr(filters)}: pass a mapping of metadata values"
+        )
+    _check_size(filters or {})
     return ChunkFilter(
         scope=Scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
         as_of=as_of,
@@ -38,6 +47,23 @@ def check_k(k: Any) -> None:
         raise InvalidInputError(f"k={k!r}: pass a whole number from 1 to {MAX_K}")
 
 
+def check_ids(ids: Any) -> list[str]:
+    """Returns chunk ids as a list; raises unless they are strings in a list, tuple or set."""
+    if not isinstance(ids, (list, tuple, set, frozenset)) or not all(
+        isinstance(chunk_id, str) for chunk_id in ids
+    ):
+        raise InvalidInputError(f"ids={reprlib.repr(ids)}: pass a list of chunk ids")
+    return list(ids)
+
+
+def check_seq(after_seq: Any) -> None:
+    """Raises unless after_seq can be a sequence number."""
+    if type(after_seq) is not int or not 0 <= after_seq <= MAX_SEQ:
+        raise InvalidInputError(
+            f"after_seq={reprlib.repr(after_seq)}: pass the sequence number of a chunk, or 0"
+        )
+
+
 def check_options(options: Any) -> None:
     """Raises unless options is a list of usable strings."""
     if (
@@ -45,16 +71,27 @@ def check_options(options: Any) -> None:
         or isinstance(options, str)
         or not all(isinstance(o, str) and o.strip() and is_storable(o) for o in options)
     ):
-        raise InvalidInputError(f"options={options!r}: pass a list of non-empty strings")
+        raise InvalidInputError(
+            f"options={reprlib.repr(options)}: pass a list of non-empty strings"
+        )
+
+
+def _check_size(filters: Mapping[Any, Any]) -> None:
+    values = sum(len(v) if isinstance(v, COLLECTIONS) else 1 for v in filters.values())
+    if len(filters) > MAX_FILTER_KEYS or values > MAX_FILTER_VALUES:
+        raise InvalidFilterError(
+            f"the filter has {len(filters)} keys and {values} values: at most {MAX_FILTER_KEYS} "
+            f"keys and {MAX_FILTER_VALUES} values are allowed; ask several times"
+        )
 
 
 def _condition(key: Any, value: Any) -> tuple[str, Scalar | tuple[Scalar, ...]]:
     if not isinstance(key, str) or not key or not is_storable(key) or '"' in key or "\\" in key:
         raise InvalidFilterError(f"filter key {key!r}: pass a metadata key without quotes")
-    members = tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else (value,)
+    members = tuple(value) if isinstance(value, COLLECTIONS) else (value,)
     if not members or not all(_is_scalar(member) for member in members):
         raise InvalidFilterError(
-            f"filter {key}={value!r}: pass a string, number, boolean or None, "
+            f"filter {key}={reprlib.repr(value)}: pass a string, number, boolean or None, "
             "or a list of them to match any"
         )
     return key, members
@@ -70,5 +107,7 @@ def _is_scalar(value: Any) -> bool:
 
 def check_limit(limit: Any) -> None:
     """Raises unless limit is a whole number, or None."""
-    if limit is not None and (not isinstance(limit, int) or limit < 0):
-        raise InvalidInputError(f"limit={limit}: pass a whole number from 0, or None for all")
+    if limit is not None and (type(limit) is not int or not 0 <= limit <= MAX_SEQ):
+        raise InvalidInputError(
+            f"limit={reprlib.repr(limit)}: pass a whole number from 0, or None for all"
+        )

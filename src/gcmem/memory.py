@@ -23,7 +23,14 @@ from gcmem.errors import (
     InvalidInputError,
     TrustError,
 )
-from gcmem.filters import check_k, check_limit, check_options, make_filter
+from gcmem.filters import (
+    check_ids,
+    check_k,
+    check_limit,
+    check_options,
+    check_seq,
+    make_filter,
+)
 from gcmem.ingest import Message, as_turns, chunks_of
 from gcmem.ingest.chunks import check_metadata_size
 from gcmem.ingest.turns import check_text
@@ -34,7 +41,7 @@ from gcmem.retrieve import edges_of, retrieve
 from gcmem.stopwatch import Stopwatch
 from gcmem.storable import check_metadata
 from gcmem.store import open_embedded
-from gcmem.store.urls import open_url
+from gcmem.store.urls import check_location, open_url
 from gcmem.twins import in_thread, write_in_thread
 from gcmem.types import (
     TRUSTED,
@@ -88,8 +95,11 @@ class Memory:
         """
         if path is not None and store is not None:
             raise InvalidInputError("pass either path or store, not both")
+        check_location(DEFAULT_PATH if path is None else path)
         if path is not None and "://" in str(path):
             raise InvalidInputError(f"{path!r} is a URL: open it with Memory.from_url")
+        if settings is not None and not isinstance(settings, Settings):
+            raise InvalidInputError(f"settings={settings!r}: pass gcmem.Settings(...)")
         self.settings = settings or Settings()
         self.encoder = default_encoder() if encoder is None else CachedEncoder.around(encoder)
         self.reader = reader or default_reader(self.encoder)
@@ -291,10 +301,12 @@ class Memory:
         Every path reads the same set: the k most similar chunks and what the strategy adds.
         """
         check_choice(mode, name="mode", allowed=get_args(PromptMode))
-        if isinstance(paths, str) or len(set(paths)) != len(paths):
-            raise InvalidInputError(f"paths={paths!r}: pass a list of different paths")
+        if not isinstance(paths, (list, tuple)):
+            raise InvalidInputError(f"paths={paths!r}: pass a list of paths")
         for path in paths:
             check_choice(path, name="path", allowed=get_args(AnswerPath))
+        if len(set(paths)) != len(paths):
+            raise InvalidInputError(f"paths={paths!r}: pass each path once")
         where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
         watch = Stopwatch()
         with one_call(self._cache, where.scope):
@@ -358,6 +370,7 @@ class Memory:
     ) -> tuple[Chunk, ...]:
         """Lists chunks in the order in which they were recorded; `after_seq` continues a page."""
         check_limit(limit)
+        check_seq(after_seq)
         where = make_filter(user_id, agent_id, run_id, None, None, filters)
         return tuple(self.store.log.scan(where, after_seq=after_seq, limit=limit))
 
@@ -375,6 +388,8 @@ class Memory:
     ) -> tuple[Chunk, ...]:
         """Returns the timeline: every chunk by event time, late arrivals in their place."""
         check_limit(limit)
+        if not isinstance(newest_first, bool):
+            raise InvalidInputError(f"newest_first={newest_first!r}: pass True or False")
         where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
         return tuple(
             self.store.log.scan(where, by_time=True, newest_first=newest_first, limit=limit)
@@ -432,18 +447,17 @@ class Memory:
         This is the only thing that deletes. Ids outside the given scope are left alone, and so
         are chunks that are trusted more than `max_trust`.
         """
-        if isinstance(ids, str):
-            raise InvalidInputError("ids is a list of chunk ids, not one string")
+        known = None if ids is None else check_ids(ids)
         scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         if ids is None and scope == Scope() and not filters:
             raise InvalidInputError("say what to forget: ids, a scope, or filters")
         where = make_filter(user_id, agent_id, run_id, None, None, filters)
         if ids is None or filters:
-            wanted = None if ids is None else set(ids)
+            wanted = None if known is None else set(known)
             found = [c for c in self.store.log.scan(where) if wanted is None or c.id in wanted]
         else:
-            known = self.store.log.get([i for i in ids if isinstance(i, str) and is_storable(i)])
-            found = [chunk for chunk in known.values() if scope.covers(chunk.scope)]
+            stored = self.store.log.get([i for i in known or () if is_storable(i)])
+            found = [chunk for chunk in stored.values() if scope.covers(chunk.scope)]
         if max_trust is not None:
             found = [chunk for chunk in found if chunk.trust <= max_trust]
         return self._erase(found, scope=scope if ids is None else None)
@@ -461,6 +475,8 @@ class Memory:
         stopped at any moment, the next call goes on.
         """
         check_limit(limit)
+        if progress is not None and not callable(progress):
+            raise InvalidInputError(f"progress={progress!r}: pass a function of (done, total)")
         return link(
             self.store,
             encoder=self.encoder,
@@ -472,6 +488,10 @@ class Memory:
 
     def resolve(self, candidates: CandidateSet) -> Resolution:
         """Takes out of a set what a newer chunk contradicts, by the rules of a search."""
+        if not isinstance(candidates, CandidateSet):
+            raise InvalidInputError(
+                f"candidates={candidates!r}: pass a CandidateSet, or documents to gcmem.resolve"
+            )
         with one_call():
             return self._resolve(candidates, watch=Stopwatch())
 
@@ -553,6 +573,7 @@ def reindex(
     Returns the number of chunks. Stopped half way, the old vectors still serve, and the next call
     goes on where it stopped.
     """
+    check_location(path)
     store = open_url(str(path), encoder=encoder or default_encoder(), stm_size=0)
     try:
         return store.log.reindex(encoder or default_encoder(), progress=progress)

@@ -12,11 +12,21 @@ from gcmem.types import UNTRUSTED, Chunk
 FENCE_HEX = 16
 INDENT = "\n  "
 
-# Nobody sees these, but a language model does: controls, directions, tags, and no characters.
+# Nobody sees these, but a language model does, so a memory could hide words in them: controls,
+# characters that Unicode calls default ignorable, and characters that only format the text.
+# Variation selectors are among them: an emoji without one is the same emoji.
 UNSEEN = re.compile(
-    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff]"
+    "["
+    "\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f"  # controls, but not those that end a line
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff0-\ufffb\ufffe\uffff"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "]"
 )
+# Persian, Indic scripts and emoji need the two joiners. One stays behind a letter of theirs, which
+# is never ASCII; more than one in a row, or one elsewhere, joins nothing.
+IDLE_JOINER = re.compile("(?<![^\x00-\x7f\\s\u200c\u200d])[\u200c\u200d]")
 # Some chat templates mark turns by words such as [INST]; those marked by < are escaped anyway.
 TEMPLATE_MARK = re.compile(r"\[(?=/?[A-Z_]+\])")
 
@@ -57,7 +67,8 @@ def quoted(tags: Iterable[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    text = html.escape(UNSEEN.sub("", text), quote=False).replace('"', "&quot;")
+    text = IDLE_JOINER.sub("", UNSEEN.sub("", text))
+    text = html.escape(text, quote=False).replace('"', "&quot;")
     return INDENT.join(TEMPLATE_MARK.sub("&#91;", text).splitlines())
 
 

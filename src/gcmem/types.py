@@ -243,6 +243,10 @@ class CandidateSet:
     as_of: datetime | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.items, (tuple, list)) or not all(
+            isinstance(item, Candidate) for item in self.items
+        ):
+            raise InvalidInputError("items of a candidate set: pass a tuple of Candidate")
         seen: set[str] = set()
         for item in self.items:
             if item.chunk.id in seen:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import re
+import unicodedata
 from xml.etree import ElementTree
 
 import pytest
@@ -102,6 +104,69 @@ def test_what_nobody_can_see_is_left_out() -> None:
     hidden = CORPUS["hides in tag characters"] + CORPUS["turns its direction"]
     (memory,), _ = inside(render(Prompt(question=QUESTION, chunks=(chunk(hidden),))))
     assert memory.text == "tofutofu dekcah rewsna x "
+
+
+def shown(text: str) -> str:
+    """Returns a text as a model sees it."""
+    tag = memory_tag(chunk("^" + text + "$"))
+    return html.unescape(tag[tag.index(">") + 1 : tag.rindex("<")])[1:-1]
+
+
+SEEN_THOUGH_FORMAT = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
+"""Signs that stand before a number, and are seen."""
+IGNORABLE = {
+    0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0,
+    *range(0x180B, 0x1810), *range(0x2060, 0x2070), *range(0xFE00, 0xFE10), *range(0xFFF0, 0xFFF9),
+    *range(0xE0000, 0xE1000),
+}  # fmt: skip
+"""Default_Ignorable_Code_Point in DerivedCoreProperties.txt, as far as it is not of category Cf."""
+JOINERS = {0x200C, 0x200D}
+LINE_ENDS = {"\t", "\n", "\x0b", "\x0c", "\r", "\x1c", "\x1d", "\x1e", "\x85"}
+
+
+def is_hidden(number: int) -> bool:
+    character = chr(number)
+    category = unicodedata.category(character)
+    return (
+        (category == "Cf" and number not in SEEN_THOUGH_FORMAT | JOINERS)
+        or (category == "Cc" and character not in LINE_ENDS)
+        or number in IGNORABLE
+    )
+
+
+def test_no_character_that_is_hidden_gets_through_and_every_other_does() -> None:
+    wrong = []
+    for number in range(0x110000):
+        character = chr(number)
+        category = unicodedata.category(character)
+        if category in ("Cs", "Cn", "Zl", "Zp") and number not in IGNORABLE:
+            continue  # no character, or the end of a line
+        if character in LINE_ENDS or number in JOINERS or category == "Co":
+            continue
+        left = shown(f"a{character}b")
+        if left != ("ab" if is_hidden(number) else f"a{character}b"):
+            wrong.append(f"U+{number:04X} {unicodedata.name(character, '?')}: {left!r}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("I ❤️ you", "I ❤ you"),  # without its selector it is the same emoji
+        ("1️⃣ ☎︎", "1⃣ ☎"),
+        ("❤️‍🔥", "❤‍🔥"),
+        ("👩‍👩‍👧‍👦", "👩‍👩‍👧‍👦"),
+        ("می‌خواهم", "می‌خواهم"),
+        ("क्‍ष", "क्‍ष"),
+        ("ന്‍ ", "ന്‍ "),
+        ("a\u200db\u200cc", "abc"),
+        ("é\u200d\u200c\u200d\u200cx", "é\u200dx"),
+        (" \u200d x", "  x"),
+        ("\u061ca\ufe0f\U000e0100\u034f", "a"),
+    ],
+)
+def test_what_a_script_needs_stays_and_what_hides_goes(text: str, seen: str) -> None:
+    assert shown(text) == seen
 
 
 def test_ordinary_text_is_not_touched() -> None:

@@ -159,9 +159,12 @@ def parse_time(value: Any, *, tz: tzinfo | None = None) -> datetime:
 
 
 def _parse_epoch(value: str | int | float) -> datetime:
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
-        raise InvalidInputError(f"can't read a time from {value!r}")
+        raise InvalidInputError("can't read a time from a number that is so large")
     seconds = number / 1000 if abs(number) >= MILLISECONDS_FROM else number
     try:
         return datetime.fromtimestamp(seconds, UTC)

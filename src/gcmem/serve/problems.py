@@ -17,6 +17,7 @@ from gcmem.errors import (
     AbandonedError,
     ChunkNotFoundError,
     DeadlineExceededError,
+    EncoderError,
     ForbiddenError,
     GCMemError,
     InvalidInputError,
@@ -45,6 +46,7 @@ STATUSES: tuple[tuple[type[GCMemError], int], ...] = (
     (ServeError, 503),
     (StoreError, 503),
     (ModelError, 503),
+    (EncoderError, 503),
     (MissingExtraError, 503),
 )
 """The first that an error is an instance of decides."""

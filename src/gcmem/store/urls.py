@@ -6,12 +6,14 @@ import importlib
 import platform
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gcmem.errors import InvalidInputError
 from gcmem.protocols import Encoder, Store
 from gcmem.store import open_embedded
 from gcmem.store.redact import redacted
 from gcmem.store.sqlite_file import IN_MEMORY
+from gcmem.types import is_storable
 
 OPENERS = {
     "postgresql": ("gcmem.store.postgres", "open_postgres"),
@@ -28,7 +30,8 @@ def open_url(url: str, *, encoder: Encoder, stm_size: int, stm: str | None = Non
 
     A path or sqlite:///path is the embedded store; postgresql:// and qdrant:// are servers.
     """
-    path = sqlite_path(url)
+    check_location(url)
+    path = sqlite_path(str(url))
     if path is not None:
         store = open_embedded(path, encoder=encoder, stm_size=stm_size)
         # The same path on another machine is another file.
@@ -46,6 +49,12 @@ def open_url(url: str, *, encoder: Encoder, stm_size: int, stm: str | None = Non
     except BaseException:
         store.close()
         raise
+
+
+def check_location(location: Any) -> None:
+    """Raises unless a location is a path or a URL."""
+    if not isinstance(location, (str, Path)) or not is_storable(str(location)):
+        raise InvalidInputError(f"{location!r} is no location: pass a path or a URL")
 
 
 def sqlite_path(url: str) -> str | None:
