@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,15 +16,26 @@ from gcmem.defaults import default_encoder, default_oracle, default_reader
 from gcmem.dominance import standard, temporal_dominance, timestamp_rerank
 from gcmem.encode import CachedEncoder
 from gcmem.errors import (
+    BackupUnsupportedError,
     ChunkNotFoundError,
     EncoderMismatchError,
+    ErasurePendingWarning,
     InvalidInputError,
 )
 from gcmem.filters import check_k, check_limit, check_options, make_filter
 from gcmem.ingest import Message, as_turns, chunks_of
 from gcmem.ingest.turns import check_metadata, check_text
 from gcmem.linking import link
-from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
+from gcmem.protocols import (
+    BackupSource,
+    ConflictOracle,
+    Encoder,
+    Progress,
+    QueryExpander,
+    Reader,
+    SlowEraser,
+    Store,
+)
 from gcmem.qualify import may_remove
 from gcmem.retrieve import edges_of, retrieve
 from gcmem.stopwatch import Stopwatch
@@ -386,7 +398,7 @@ class Memory:
     ) -> None:
         """Erases one chunk for good."""
         self.get(chunk_id, user_id=user_id, agent_id=agent_id, run_id=run_id)
-        self.store.log.delete([chunk_id])
+        self._erase([chunk_id])
 
     def forget(
         self,
@@ -399,7 +411,8 @@ class Memory:
     ) -> int:
         """Erases chunks for good, by id or a whole scope, and returns how many there were.
 
-        This is the only thing that deletes. Ids outside the given scope are left alone.
+        Nothing else deletes. Ids outside the given scope are left alone. Where bytes stay on disk
+        for a while, an `ErasurePendingWarning` says so (see `erasing`).
         """
         if isinstance(ids, str):
             raise InvalidInputError("ids is a list of chunk ids, not one string")
@@ -413,7 +426,36 @@ class Memory:
         else:
             found = self.store.log.get([i for i in ids if isinstance(i, str) and is_storable(i)])
             wanted = {i for i, chunk in found.items() if scope.covers(chunk.scope)}
-        return self.store.log.delete(sorted(wanted))
+        return self._erase(sorted(wanted))
+
+    def _erase(self, ids: Sequence[str]) -> int:
+        count = self.store.log.delete(ids)
+        left = self.erasing() if count else None
+        if left is not None:
+            warnings.warn(left, ErasurePendingWarning, stacklevel=3)
+        return count
+
+    def erasing(self) -> str | None:
+        """Says which bytes of forgotten chunks are still on disk and when they go, or None.
+
+        A forgotten chunk can't be read from the moment when `forget` returns. Its bytes stay in
+        the embedded store's files while another process reads them; they go by themselves.
+        """
+        log = self.store.log
+        return log.erasing() if isinstance(log, SlowEraser) else None
+
+    def backup(
+        self, path: Path | str, *, overwrite: bool = False, progress: Progress | None = None
+    ) -> int:
+        """Copies the embedded store into a file and returns how many chunks are in the copy.
+
+        The store can be used meanwhile: what was added before the call is in the copy. A store on
+        a server raises `BackupUnsupportedError`.
+        """
+        log = self.store.log
+        if not isinstance(log, BackupSource):
+            raise BackupUnsupportedError(log.location)
+        return log.backup(Path(path), overwrite=overwrite, progress=progress)
 
     def link(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
         """Judges what was added since the last call against its neighbours; returns how many.

@@ -47,8 +47,9 @@ def forget(
             run_id=run,
             filters=pairs(filters),
         )
+        left = memory.erasing() if count else None
     if as_json:
-        print_json({"forgotten": count})
+        print_json({"forgotten": count, "erasing": left})
     else:
         console.print(f"Erased {count} chunks.")
     if ids and count < len(set(ids)):

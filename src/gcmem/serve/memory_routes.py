@@ -21,6 +21,12 @@ from gcmem.types import TRUSTED, UNTRUSTED, ChunkFilter, Scope
 READ = responses(401, 403, 422, 429, 500, 503)
 WRITE = responses(400, 401, 403, 408, 413, 415, 422, 429, 500, 503)
 ITEM = responses(401, 403, 404, 422, 429, 500, 503)
+STILL_ERASING: dict[int | str, dict[str, Any]] = {
+    202: {
+        "model": schemas.Forgotten,
+        "description": "Erased, but while another process reads the store, bytes stay on disk.",
+    }
+}
 
 Asking = Annotated[Caller, Depends(caller_of)]
 MemoryId = Annotated[str, Path(max_length=100, description="The id of a memory.")]
@@ -86,7 +92,7 @@ def memory_routes(service: Service) -> APIRouter:
     @router.delete(
         "/memories",
         response_model=schemas.Forgotten,
-        responses=READ,
+        responses={**READ, **STILL_ERASING},
         operation_id="forget_memories",
     )
     async def forget(
@@ -100,7 +106,8 @@ def memory_routes(service: Service) -> APIRouter:
         erase = partial(memory.forget, **fields(scope if asked != Scope() else asked))
         with spans.open("delete_memory", headers=request.headers, agent_id=scope.agent_id):
             count = await service.run(erase)
-        return JSONResponse({"forgotten": count})
+            left = await service.run(memory.erasing) if count else None
+        return JSONResponse({"forgotten": count, "erasing": left}, 202 if left else 200)
 
     @router.get(
         "/memories/{memory_id}",
@@ -118,7 +125,10 @@ def memory_routes(service: Service) -> APIRouter:
         )
 
     @router.delete(
-        "/memories/{memory_id}", status_code=204, responses=ITEM, operation_id="delete_memory"
+        "/memories/{memory_id}",
+        status_code=204,
+        responses={**ITEM, **STILL_ERASING},
+        operation_id="delete_memory",
     )
     async def delete(
         memory_id: MemoryId,
@@ -131,6 +141,9 @@ def memory_routes(service: Service) -> APIRouter:
         scope = caller.narrow(query.asked_scope())
         with spans.open("delete_memory", headers=request.headers, record_id=memory_id):
             await service.run(partial(memory.delete, memory_id, **fields(scope)))
+            left = await service.run(memory.erasing)
+        if left:
+            return JSONResponse({"forgotten": 1, "erasing": left}, 202)
         return Response(status_code=204)
 
     @router.get(
