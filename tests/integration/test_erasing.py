@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import subprocess
@@ -21,6 +22,7 @@ from gcmem.protocols import Vectors
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.types import CandidateSet, Conflict
 from tests.conftest import same_slot
+from tests.serve.conftest import start
 from tests.unit.cli.test_commands import gcmem
 
 READER = """
@@ -327,3 +329,26 @@ def test_the_command_says_what_is_left(tmp_path: Path) -> None:
         )  # fmt: skip
     assert '"erasing": "' in done.stdout
     assert "m.db-wal" in done.stderr
+
+
+def test_a_server_answers_202_while_bytes_are_left(tmp_path: Path) -> None:
+    server = start(tmp_path, "--rate", "0")
+    try:
+        body = {"messages": ["secret number 1", "secret number 2"], "user_id": "ana"}
+        status, reply = server.post("/v1/memories", body)
+        assert status == 201
+        one = reply["memories"][0]["id"]
+        with reader(server.store):
+            for path in (f"/v1/memories/{one}", "/v1/memories?user_id=ana"):
+                connection = server.connect()
+                connection.request("DELETE", path)
+                response = connection.getresponse()
+                assert response.status == 202
+                said = json.loads(response.read())
+                connection.close()
+                assert said["forgotten"] == 1
+                assert "served.db-wal" in said["erasing"]
+        assert eventually(lambda: copies(server.store) == 0)
+    finally:
+        server.process.terminate()
+        server.process.wait(30)

@@ -14,7 +14,9 @@ import pytest
 from gcmem import Memory
 from gcmem.moving import export_file
 from gcmem.private_files import make_private_file, make_private_folder, write_private
+from gcmem.qualify import Qualification, remember
 from gcmem.serve.keys import KeyStore
+from gcmem.store.qdrant import open_qdrant
 from gcmem.testing import HashEncoder
 from tests.unit.cli.test_commands import gcmem
 
@@ -110,3 +112,18 @@ def test_doctor_warns_of_a_store_that_others_may_read(tmp_path: Path) -> None:
     path.chmod(0o644)
     shown = gcmem("doctor", path=path).replace("\n", " ")
     assert f"chmod 600 {path}" in " ".join(shown.split())
+
+
+def test_a_verdict_on_an_oracle_makes_the_default_folder_private(tmp_path: Path) -> None:
+    found = Qualification(
+        oracle="o@1", precision=0.5, recall=0.5, f1=0.5, verdict="unfit", judged=2,
+        latency_ms_per_pair=1, calibration_error=0.1,
+    )  # fmt: skip
+    remember(found, record=tmp_path / ".gcmem" / "qualified.json")
+    assert mode(tmp_path / ".gcmem") == 0o700
+
+
+def test_a_folder_of_the_local_qdrant_is_private(tmp_path: Path) -> None:
+    store = open_qdrant(f"qdrant://{tmp_path}/made", encoder=HashEncoder(), stm_size=5)
+    store.close()
+    assert mode(tmp_path / "made") == 0o700

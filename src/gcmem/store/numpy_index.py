@@ -104,6 +104,13 @@ class NumpyIndex:
         self._reset()
         log.when_erased(lambda _: self._drop_erased())
 
+    def _reset(self) -> None:
+        self._rows = _Rows(self._dimensions)
+        self._ordered: tuple[Ints, int, Ints] | None = None
+        self._selected: dict[Scope, tuple[Ints, int, Ints, Ints]] = {}
+        self._loaded: list[Scope] = []
+        self._state = LogState(0, 0, 0)
+
     def _drop_erased(self) -> None:
         """Lets go of vectors as soon as their chunks are forgotten, not only at the next search."""
         with self._lock:
@@ -114,13 +121,6 @@ class NumpyIndex:
         if tombstone != self._state.last_tombstone:
             self._rows.erase(self._log.erased_since(self._state.last_tombstone))
             self._state = self._state._replace(last_tombstone=tombstone)
-
-    def _reset(self) -> None:
-        self._rows = _Rows(self._dimensions)
-        self._ordered: tuple[Ints, int, Ints] | None = None
-        self._selected: dict[Scope, tuple[Ints, int, Ints, Ints]] = {}
-        self._loaded: list[Scope] = []
-        self._state = LogState(0, 0, 0)
 
     def rebuild(self) -> None:
         """Forgets every row; the next search reads the log again."""

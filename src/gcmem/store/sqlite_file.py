@@ -45,7 +45,8 @@ class StoreFile:
         self.wal = _beside(self.path.resolve(), "-wal")
         with translated_errors(location):
             self.connection = self._open()
-        self._marks = () if self.in_memory else (self._mark(self.path), self._mark(self.wal))
+        self._names = (str(self.path), str(self.wal))  # stat takes a string faster than a Path
+        self._marks = tuple(map(self._mark, self._names))
 
     def connect(self, *, timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
         """Returns one more connection; in memory that is another, empty database."""
@@ -57,9 +58,9 @@ class StoreFile:
     def check_in_place(self, *, wal: bool = False) -> None:
         """Raises if the path no longer leads to the file that is open; `wal` checks its log too."""
         if self.in_memory or (
-            self._mark(self.path) == self._marks[0]
+            self._mark(self._names[0]) == self._marks[0]
             # Without locks, a log that appears is the first sign that somebody writes.
-            and (not (wal or not self._has_locks) or self._mark(self.wal) == self._marks[1])
+            and (not (wal or not self._has_locks) or self._mark(self._names[1]) == self._marks[1])
         ):
             return
         raise StoreReplacedError(
@@ -68,7 +69,7 @@ class StoreFile:
             "the server)"
         )
 
-    def _mark(self, path: Path) -> tuple[int, ...] | None:
+    def _mark(self, path: str) -> tuple[int, ...] | None:
         try:
             found = os.stat(path)
         except OSError:
