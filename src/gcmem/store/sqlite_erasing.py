@@ -23,6 +23,8 @@ QUIET_S = 5.0
 """How long after the last forget the file is written anew."""
 REWRITE_UP_TO_BYTES = 128 * 2**20
 """A larger file is not written anew unasked: writers would wait for a second or more."""
+NOT_NOW = (sqlite3.DatabaseError, OSError)
+"""Locked, full or taken away: it is tried again."""
 EMPTIED = "erased_up_to"
 REWRITTEN = "rewritten_up_to"
 
@@ -51,7 +53,7 @@ class Eraser:
             return
         self._forgot = True
         self._last_forget = time.monotonic()
-        with suppress(sqlite3.DatabaseError):
+        with suppress(*NOT_NOW):
             self._empty_log(wait_s=WAIT_S)
         self._start()
 
@@ -72,7 +74,7 @@ class Eraser:
         if (thread := self._thread) is not None:
             thread.join()
         if self._forgot:
-            with suppress(sqlite3.DatabaseError):
+            with suppress(*NOT_NOW):
                 self._step(quiet=True)
 
     def _start(self) -> None:
@@ -84,7 +86,7 @@ class Eraser:
     def _work(self) -> None:
         while not self._closed.wait(RETRY_S):
             is_done = False
-            with suppress(sqlite3.DatabaseError):
+            with suppress(*NOT_NOW):
                 is_done = self._step(quiet=time.monotonic() >= self._last_forget + QUIET_S)
             with self._thread_lock:
                 # Under the lock: a forget that comes now starts a new thread.
