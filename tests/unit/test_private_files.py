@@ -112,6 +112,7 @@ def test_doctor_warns_of_a_store_that_others_may_read(tmp_path: Path) -> None:
     path.chmod(0o644)
     shown = gcmem("doctor", path=path).replace("\n", " ")
     assert f"chmod 600 {path}" in " ".join(shown.split())
+    assert "All well" not in shown
 
 
 def test_a_verdict_on_an_oracle_makes_the_default_folder_private(tmp_path: Path) -> None:

@@ -187,5 +187,5 @@ def _print(report: dict[str, Any]) -> None:
         console.print(f"wrong: {problem}", style="red", markup=False)
     for warning in report["warnings"]:
         console.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
-    if not report["problems"]:
+    if not report["problems"] and not report["warnings"]:
         console.print("All well.", style="green")
