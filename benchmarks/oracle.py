@@ -14,7 +14,6 @@ import json
 import platform
 import random
 import statistics
-import tempfile
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -61,12 +60,11 @@ def main() -> None:
     classifier.score("warm", [("up", "both models are loaded")])
     encoder.encode(["warm up"])
     rows: dict[str, str] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for k in (10, 50):
-            for kind in ("one topic", "mixed"):
-                cold, warm = measure(classifier, encoder, topics, kind, k, Path(folder))
-                rows[f"k = {k}, {kind}, cold"] = f"{cold:.0f} ms"
-                rows[f"k = {k}, {kind}, warm"] = f"{warm:.1f} ms"
+    for k in (10, 50):
+        for kind in ("one topic", "mixed"):
+            cold, warm = measure(classifier, encoder, topics, kind, k)
+            rows[f"k = {k}, {kind}, cold"] = f"{cold:.0f} ms"
+            rows[f"k = {k}, {kind}, warm"] = f"{warm:.1f} ms"
     rows |= whole_searches(topics)
     for name, value in rows.items():
         print(f"{name:<42} {value}")
@@ -96,14 +94,11 @@ def measure(
     topics: list[Topic],
     kind: str,
     k: int,
-    folder: Path,
 ) -> tuple[float, float]:
     """Returns the median milliseconds of a judgement, cold and warm."""
     cold, warm = [], []
     for number in range(len(topics)):
-        path = folder / f"{k}-{kind}-{number}.db"
-        Memory(path).close()
-        verdicts = SQLiteVerdicts(str(path))
+        verdicts = SQLiteVerdicts()
         cached = CachedEncoder(encoder)
         oracle = PairwiseOracle(
             classifier,

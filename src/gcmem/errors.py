@@ -16,6 +16,8 @@ GCMemError
 ├── MissingExtraError (ImportError)    an optional dependency is not installed
 ├── StoreError                         the store can't do what was asked
 │   ├── StoreUnavailableError          can't be opened, written or reached
+│   │   └── StoreReplacedError         its file was deleted or replaced while it was open
+│   ├── BackupUnsupportedError         its server has a tool of its own for backups
 │   ├── StoreCorruptError              the file is no gcmem store, or is damaged
 │   ├── StoreVersionError              written by a newer gcmem
 │   ├── EncoderMismatchError           built with another encoder
@@ -151,6 +153,21 @@ class StoreUnavailableError(StoreError):
     """The store can't be opened, written or reached."""
 
 
+class StoreReplacedError(StoreUnavailableError):
+    """The store's file was deleted, moved or replaced while the store was open."""
+
+
+class BackupUnsupportedError(StoreError):
+    """gcmem can't back this store up; the message names the tools that can."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(
+            f"gcmem can't back up {location}: use the server's own tool (PostgreSQL: pg_dump or "
+            "pg_basebackup; Qdrant: snapshots of its three collections), or write the chunks into "
+            "a file: gcmem export FILE"
+        )
+
+
 class StoreCorruptError(StoreError):
     """The file is not a gcmem store, or it is damaged."""
 
@@ -194,6 +211,10 @@ class EncoderError(GCMemError):
 
 class StoreDegradedWarning(UserWarning):
     """A part of the store is out of reach; answers stay right, and come from the log instead."""
+
+
+class ErasurePendingWarning(UserWarning):
+    """Forgotten chunks are out of reach, but some of their bytes are still in the store's files."""
 
 
 class UnqualifiedOracleWarning(UserWarning):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,8 +19,10 @@ from gcmem.defaults import default_encoder, default_oracle, default_reader
 from gcmem.dominance import standard, temporal_dominance, timestamp_rerank
 from gcmem.encode import CachedEncoder
 from gcmem.errors import (
+    BackupUnsupportedError,
     ChunkNotFoundError,
     EncoderMismatchError,
+    ErasurePendingWarning,
     InvalidInputError,
     TrustError,
 )
@@ -35,7 +38,16 @@ from gcmem.ingest import Message, as_turns, chunks_of
 from gcmem.ingest.chunks import check_metadata_size
 from gcmem.ingest.turns import check_text
 from gcmem.linking import Linked, link
-from gcmem.protocols import ConflictOracle, Encoder, Progress, QueryExpander, Reader, Store
+from gcmem.protocols import (
+    BackupSource,
+    ConflictOracle,
+    Encoder,
+    Progress,
+    QueryExpander,
+    Reader,
+    SlowEraser,
+    Store,
+)
 from gcmem.qualify import may_remove
 from gcmem.retrieve import edges_of, retrieve
 from gcmem.stopwatch import Stopwatch
@@ -444,8 +456,9 @@ class Memory:
     ) -> int:
         """Erases chunks for good, by id or a whole scope, and returns how many there were.
 
-        This is the only thing that deletes. Ids outside the given scope are left alone, and so
-        are chunks that are trusted more than `max_trust`.
+        Nothing else deletes. Ids outside the given scope are left alone, and so are chunks that
+        are trusted more than `max_trust`. Where bytes stay on disk for a while, an
+        `ErasurePendingWarning` says so (see `erasing`).
         """
         known = None if ids is None else check_ids(ids)
         scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
@@ -462,10 +475,35 @@ class Memory:
             found = [chunk for chunk in found if chunk.trust <= max_trust]
         return self._erase(found, scope=scope if ids is None else None)
 
+    def erasing(self) -> str | None:
+        """Says which bytes of forgotten chunks are still on disk and when they go, or None.
+
+        A forgotten chunk can't be read from the moment when `forget` returns. Its bytes stay in
+        the embedded store's files while another process reads them; they go by themselves.
+        """
+        log = self.store.log
+        return log.erasing() if isinstance(log, SlowEraser) else None
+
+    def backup(
+        self, path: Path | str, *, overwrite: bool = False, progress: Progress | None = None
+    ) -> int:
+        """Copies the embedded store into a file and returns how many chunks are in the copy.
+
+        The store can be used meanwhile: what was added before the call is in the copy. A store on
+        a server raises `BackupUnsupportedError`.
+        """
+        log = self.store.log
+        if not isinstance(log, BackupSource):
+            raise BackupUnsupportedError(log.location)
+        return log.backup(Path(path), overwrite=overwrite, progress=progress)
+
     def _erase(self, chunks: Sequence[Chunk], *, scope: Scope | None = None) -> int:
         """Deletes the chunks, and what this process keeps for their scopes, or for `scope`."""
         erased = self.store.log.delete(sorted(chunk.id for chunk in chunks))
         self._cache.forget({chunk.scope for chunk in chunks} | ({scope} if scope else set()))
+        left = self.erasing() if erased else None
+        if left is not None:
+            warnings.warn(left, ErasurePendingWarning, stacklevel=3)
         return erased
 
     def link(self, *, limit: int | None = None, progress: Progress | None = None) -> Linked:

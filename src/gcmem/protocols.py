@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -89,6 +90,24 @@ class VectorSource(Protocol):
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Returns the vectors of the chunks that exist, by id."""
+
+
+@runtime_checkable
+class SlowEraser(Protocol):
+    """What a log may also be: one that may need more time to erase than `delete` takes."""
+
+    def erasing(self) -> str | None:
+        """Says what is still to be erased and when it goes; None if there is nothing."""
+
+
+@runtime_checkable
+class BackupSource(Protocol):
+    """What a log may also be: one that gcmem can back up."""
+
+    def backup(
+        self, path: Path, *, overwrite: bool = False, progress: Progress | None = None
+    ) -> int:
+        """Copies the store into a file while others use it, and returns how many chunks it has."""
 
 
 class VectorIndex(Protocol):
@@ -218,10 +237,15 @@ class VerdictCache(Protocol):
         """Returns the known scores of pairs of chunk ids, by an oracle, for a question."""
 
     def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
-        """Keeps scores; losing them costs time, never truth."""
+        """Keeps scores of chunks that are in the log; losing them costs time, never truth.
+
+        Both ids are looked up in the transaction that writes: one of the chunks may have been
+        forgotten while it was judged. The second part of a key may also be `types.OPTION` with a
+        number.
+        """
 
     def link(self, conflicts: Sequence[Conflict]) -> None:
-        """Keeps conflicts as edges from old to newer."""
+        """Keeps conflicts between chunks that are in the log as edges from old to newer."""
 
     def linked_up_to(self, oracle: str) -> int:
         """Returns how far an oracle has searched the log for conflicts, 0 at first."""

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeVar, get_args
 from gcmem.dominance import temporal_dominance
 from gcmem.errors import InvalidInputError, StoreUnavailableError, UnqualifiedOracleWarning
 from gcmem.ingest import parse_time
+from gcmem.private_files import make_private_folder, write_private
 from gcmem.protocols import ConflictOracle, Progress
 from gcmem.types import Candidate, CandidateSet, Chunk, FrozenDict
 
@@ -305,10 +306,10 @@ def remember(found: Qualification, *, record: Path = RECORD) -> None:
     """Keeps the verdict under the oracle's id and version, for memories to look up."""
     try:
         path = record.expanduser()
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         known = {**_load_record(path), found.oracle: found.verdict}
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
-        temporary.write_text(json.dumps(known, indent=2) + "\n")
+        write_private(temporary, json.dumps(known, indent=2) + "\n")
         temporary.replace(path)
     except (OSError, RuntimeError) as error:
         raise StoreUnavailableError(f"the verdict can't be kept in {record}: {error}") from error

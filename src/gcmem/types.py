@@ -22,6 +22,10 @@ ORIGIN_KEY = "gcmem_origin"
 
 Such a chunk keeps its recording time, so its place in this log says nothing about clocks."""
 
+OPTION = "option "
+"""In the verdict cache, the second part of a key may be this and a number instead of a chunk's id:
+then the score is of a chunk and one of the options of the question."""
+
 UNTRUSTED = 0
 """The trust level of a source that may lie: a web page, a stranger, a tool's output."""
 TRUSTED = 1

@@ -9,7 +9,7 @@ import sys
 
 COMMANDS = (
     "demo", "add", "search", "ask", "history", "forget", "link", "reindex",
-    "export", "import", "migrate", "qualify", "doctor",
+    "backup", "export", "import", "migrate", "qualify", "doctor",
     "serve", "mcp", "keys", "keys create", "keys list", "keys revoke",
     "bench", "bench run", "bench report", "bench compare",
     "bench epsilon", "bench expansion", "bench theory",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ from gcmem.store import postgres_connection
 from gcmem.store.postgres import PostgresSettings, open_postgres
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.testing.store_suite import EVERYTHING, chunk
-from gcmem.types import Chunk, ChunkFilter, Scope
+from gcmem.types import Chunk, ChunkFilter, Conflict, Scope
 from tests.conftest import day, same_slot
 from tests.postgres_server import PostgresServer
 
@@ -242,3 +242,44 @@ def test_reindex_keeps_the_index_and_goes_on_where_it_stopped(postgres_url: str)
         lambda: again.index.search(other.encode(["n7"]), k=10, where=EVERYTHING),
     )
     again.close()
+
+
+def test_a_verdict_on_a_chunk_that_is_being_forgotten_is_not_kept(postgres_url: str) -> None:
+    store = open_postgres(postgres_url, encoder=ENCODER, stm_size=5)
+    chunks = [replace(chunk(name), id=name) for name in "abc"]
+    store.log.append(chunks, ENCODER.encode(["a", "b", "c"]), encoder_id=ENCODER.id)
+    assert store.verdicts is not None
+    with psycopg.connect(postgres_url) as forgetting:
+        forgetting.execute("DELETE FROM gcmem_chunks WHERE id = 'a'")
+        # Not committed yet: to others the chunk is still there.
+        assert set(store.log.get(["a", "b"])) == {"a", "b"}
+        started = time.monotonic()
+        store.verdicts.put("oracle@1", "?", {("a", "b"): 0.9, ("b", "c"): 0.8})
+        edge = Conflict(older="a", newer="b", score=0.9, oracle="oracle@1")
+        store.verdicts.link([edge, replace(edge, older="b", newer="c")])
+        assert time.monotonic() - started < 10  # it does not wait for the deletion
+        forgetting.commit()
+    assert store.verdicts.get("oracle@1", "?", [("a", "b"), ("b", "c")]) == {("b", "c"): 0.8}
+    assert store.verdicts.witnesses("oracle@1", ["a", "b"]) == {"b": ["c"]}
+    store.close()
+
+
+def test_an_interrupted_reindex_keeps_no_vector_of_what_was_forgotten(postgres_url: str) -> None:
+    class Stopping(HashEncoder):
+        calls = 0
+
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            self.calls += 1
+            if self.calls == 2:
+                raise KeyboardInterrupt
+            return super().encode(texts)
+
+    store = open_postgres(postgres_url, encoder=ENCODER, stm_size=5)
+    chunks = [chunk(f"fact {n}") for n in range(300)]
+    store.log.append(chunks, ENCODER.encode([c.text for c in chunks]), encoder_id=ENCODER.id)
+    with pytest.raises(KeyboardInterrupt):
+        store.log.reindex(Stopping(name="other", dimensions=64))
+    store.log.delete([c.id for c in chunks])
+    with psycopg.connect(postgres_url) as connection:
+        assert connection.execute("SELECT count(*) FROM gcmem_vectors_next").fetchone() == (0,)
+    store.close()

@@ -13,9 +13,9 @@ ITEM = "401 403 404 422 429 500 503 504"
 GOLDEN = {
     "POST /v1/memories": f"201 {BODY}",
     "GET /v1/memories": f"200 {READ}",
-    "DELETE /v1/memories": f"200 {READ}",
+    "DELETE /v1/memories": f"200 202 {READ}",
     "GET /v1/memories/{memory_id}": f"200 {ITEM}",
-    "DELETE /v1/memories/{memory_id}": f"204 {ITEM}",
+    "DELETE /v1/memories/{memory_id}": f"202 204 {ITEM}",
     "GET /v1/history": f"200 {READ}",
     "POST /v1/search": f"200 {BODY}",
     "POST /v1/ask": f"200 {BODY}",

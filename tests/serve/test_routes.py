@@ -43,6 +43,7 @@ def test_a_scope_is_erased_whole_and_must_be_named(client: TestClient) -> None:
     assert client.delete("/v1/memories", params={"user_id": "ana"}).json() == {
         "forgotten": 2,
         "left": 0,
+        "erasing": None,
     }
     (left,) = client.get("/v1/memories").json()["memories"]
     assert left["user_id"] == "bob"

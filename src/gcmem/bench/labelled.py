@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gcmem.bench.instances import BenchTurn, Instance
+from gcmem.private_files import make_private_file, make_private_folder
 
 PER_INSTANCE = 4
 
@@ -83,7 +84,8 @@ def sets(instances: Sequence[Instance]) -> Iterator[dict[str, Any]]:
 
 def write_jsonl(rows: Iterator[dict[str, Any]], path: Path) -> int:
     """Writes rows and returns how many there were."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
+    make_private_file(path)
     count = 0
     with path.open("w", encoding="utf-8") as file:
         for row in rows:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gcmem.errors import InvalidInputError, StoreUnavailableError
+from gcmem.private_files import make_private_folder, write_private
 from gcmem.types import is_storable
 
 
@@ -77,7 +78,7 @@ def write_whole(path: Path, text: str) -> None:
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     make_folder(path.parent)
     try:
-        temporary.write_text(text, "utf-8")
+        write_private(temporary, text)
         temporary.replace(path)
     except OSError as error:
         with suppress(OSError):
@@ -88,6 +89,6 @@ def write_whole(path: Path, text: str) -> None:
 def make_folder(path: Path) -> None:
     """Makes a folder and those above it; one that is there is left as it is."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path)
     except OSError as error:
         raise StoreUnavailableError(f"can't make the folder {path}: {error}") from error

@@ -34,6 +34,7 @@ from gcmem.dominance import (
     timestamp_rerank,
 )
 from gcmem.errors import GCMemError
+from gcmem.private_files import make_private_file, make_private_folder
 from gcmem.protocols import ConflictOracle, Progress, Reader, VerdictCache
 from gcmem.types import CandidateSet, Conflict, Prompt, Resolution
 
@@ -70,7 +71,8 @@ def run_grid(
 
     An instance that fails is recorded with its error and does not end the run.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    make_private_folder(out)
+    make_private_file(out / "results.jsonl")
     started = datetime.now(UTC)
     done = _done(out)
     work = [

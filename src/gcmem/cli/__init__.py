@@ -14,6 +14,7 @@ from gcmem import __version__
 from gcmem.cli import (
     add,
     ask,
+    backup,
     demo,
     doctor,
     export,
@@ -80,8 +81,8 @@ def root(
 
 
 for command in (
-    demo, add, search, ask, history, forget, link, reindex, export, import_, migrate, qualify,
-    doctor, serve, mcp,
+    demo, add, search, ask, history, forget, link, reindex, backup, export, import_, migrate,
+    qualify, doctor, serve, mcp,
 ):  # fmt: skip
     name = command.__name__.rpartition(".")[2]
     app.command(name.rstrip("_"))(getattr(command, name))

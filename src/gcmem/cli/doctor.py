@@ -20,6 +20,7 @@ from gcmem.cli.location import Location
 from gcmem.cli.options import AsJson, StmURL, StorePath, StoreURL, locate
 from gcmem.cli.output import console, print_json
 from gcmem.cli.qualify import MEANING
+from gcmem.cli.serve import keys_beside
 from gcmem.defaults import default_encoder, default_oracle
 from gcmem.errors import GCMemError
 from gcmem.protocols import ChunkLog, Encoder
@@ -54,6 +55,7 @@ def doctor(
     """Check the installation and the store, and say what is wrong. Exit code 1: something is."""
     where = locate(path=path, store=store, stm=stm)
     problems: list[str] = []
+    warnings: list[str] = []
     encoder = default_encoder()
     report: dict[str, Any] = {
         "gcmem": __version__,
@@ -65,9 +67,10 @@ def doctor(
         "encoder": _encoder(encoder, problems),
         "oracle": _oracle(),
         "config": str(where.config) if where.config else "no file",
-        "store": _store(where, encoder, problems),
+        "store": _store(where, encoder, problems, warnings),
         "stm": _stm(where, problems),
         "problems": problems,
+        "warnings": warnings,
     }
     if as_json:
         print_json(report)
@@ -101,9 +104,19 @@ def _oracle() -> dict[str, Any]:
     return {"id": oracle.id, "qualified": recall_verdict(oracle.id)}
 
 
-def _store(where: Location, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
+def _store(
+    where: Location, encoder: Encoder, problems: list[str], warnings: list[str]
+) -> dict[str, Any]:
     path = where.path
-    found = _server(where, encoder, problems) if path is None else _file(path, encoder, problems)
+    if path is None:
+        found = _server(where, encoder, problems)
+    else:
+        found = _file(path, encoder, problems, warnings)
+        warnings += [
+            f"others may read {private}: memories are private; run: chmod 600 {private}"
+            for private in (path, keys_beside(where))
+            if private.exists() and private.stat().st_mode & 0o007
+        ]
     return {**found, "from": where.source}
 
 
@@ -137,7 +150,7 @@ def _server(where: Location, encoder: Encoder, problems: list[str]) -> dict[str,
         return {"url": where.shown}
 
 
-def _file(path: Path, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
+def _file(path: Path, encoder: Encoder, problems: list[str], warnings: list[str]) -> dict[str, Any]:
     if not path.exists():
         return {"path": str(path), "exists": False}
     try:
@@ -155,6 +168,8 @@ def _file(path: Path, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
                 f"{path} was built with encoder {log.encoder_id}; run: gcmem reindex --path {path}"
             )
         _check_vectors(log, encoder, f"--path {path}", problems)
+        if (left := log.erasing()) is not None:
+            warnings.append(left)
         return {
             "path": str(path),
             "exists": True,
@@ -181,12 +196,14 @@ def _check_vectors(log: ChunkLog, encoder: Encoder, option: str, problems: list[
 def _print(report: dict[str, Any]) -> None:
     table = Table(show_header=False)
     for key, value in report.items():
-        if key != "problems":
+        if key not in ("problems", "warnings"):
             table.add_row(LABELS.get(key, key), Text(_in_words(key, value)))
     console.print(table)
     for problem in report["problems"]:
         console.print(f"wrong: {problem}", style="red", markup=False)
-    if not report["problems"]:
+    for warning in report["warnings"]:
+        console.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+    if not report["problems"] and not report["warnings"]:
         console.print("All well.", style="green")
 
 

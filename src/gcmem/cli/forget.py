@@ -54,8 +54,9 @@ def forget(
         count = memory.forget(
             ids=ids or None, user_id=user, agent_id=agent, run_id=run, filters=wanted
         )
+        left = memory.erasing() if count else None
     if as_json:
-        print_json({"forgotten": count})
+        print_json({"forgotten": count, "erasing": left})
     elif count:
         console.print(f"Erased {counted(count, 'chunk')}.")
     for unknown in [i for i in ids or () if i not in known]:

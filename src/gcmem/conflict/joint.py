@@ -11,7 +11,7 @@ import numpy as np
 from gcmem.conflict.pairs import ASSISTANT, ROLES, by_time, can_conflict
 from gcmem.conflict.timeline import Matrix, posterior
 from gcmem.protocols import ConflictOracle, StanceClassifier, VerdictCache
-from gcmem.types import CandidateSet, Chunk, Conflict
+from gcmem.types import OPTION, CandidateSet, Chunk, Conflict
 
 THRESHOLD = 0.6
 ON_TOPIC = 0.05
@@ -80,13 +80,13 @@ class JointOracle:
     def _said(self, question: str, options: Sequence[str], chunks: list[Chunk]) -> Matrix:
         """Returns the stances, a row a chunk; what the cache knows is not read again."""
         asked = "\n".join((question, *options))
-        keys = [(chunk.id, f"option {n}") for chunk in chunks for n in range(len(options) + 1)]
+        keys = [(chunk.id, f"{OPTION}{n}") for chunk in chunks for n in range(len(options) + 1)]
         known = {} if self._cache is None else self._cache.get(self._stances.id, asked, keys)
-        missing = [c for c in chunks if (c.id, "option 0") not in known]
+        missing = [c for c in chunks if (c.id, f"{OPTION}0") not in known]
         if missing:
             read = self._stances.stances(question, options, [c.text for c in missing])
             fresh = {
-                (chunk.id, f"option {n}"): score
+                (chunk.id, f"{OPTION}{n}"): score
                 for chunk, row in zip(missing, read, strict=True)
                 for n, score in enumerate(row)
             }

@@ -93,7 +93,7 @@ class SupersededTurns:
         """Takes the shipped oracle unless told otherwise; an unfit oracle only annotates."""
         check_choice(mode, name="mode", allowed=get_args(HistoryMode))
         # An agent sends the same history with every request: what was judged is not judged again.
-        self._oracle = oracle or default_oracle(SQLiteVerdicts(":memory:"))
+        self._oracle = oracle or default_oracle(SQLiteVerdicts())
         may = not require_qualified or may_remove(self._oracle)
         self._drops = mode == "drop" and may
 

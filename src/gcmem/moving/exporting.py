@@ -9,15 +9,28 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from gcmem.errors import InvalidInputError, StoreUnavailableError
-from gcmem.moving.jsonl import Header, JsonlFile, end_line, line_of
+from gcmem.moving.jsonl import Header, JsonlFile, end_line, line_of, open_binary
 from gcmem.moving.parquet import load_pyarrow, write_parquet
-from gcmem.moving.rows import MODULUS, Row, canonical, digest_of, packed, record_of
+from gcmem.moving.rows import (
+    MODULUS,
+    Row,
+    canonical,
+    digest_of,
+    own_chunk,
+    packed,
+    record_of,
+)
 from gcmem.moving.stores import BATCH, LogRows, last_seq
+from gcmem.private_files import make_private_file, write_private
 from gcmem.protocols import ChunkLog, Progress, VectorSource
 from gcmem.types import ChunkFilter
 
@@ -72,12 +85,14 @@ def export_file(
     try:
         cursor, resumed_from = part.begin(log, where=where, vectors=vectors)
         cursor = _write_rows(part, cursor, log, where=where, progress=progress)
+        cursor = _drop_forgotten(part, cursor, log)
         part.append(end_line(count=cursor.rows, digest=cursor.digest))
         if format == "jsonl":
             os.replace(part.rows, path)
         else:
             staged = JsonlFile(part.rows)
             temporary = path.with_name(path.name + ".tmp")
+            make_private_file(temporary)
             rows = (row for row in staged.rows(vectors=vectors) if isinstance(row, Row))
             header = Header(**{**cursor.header, "count": cursor.rows})
             write_parquet(temporary, rows, header=header, digest=cursor.digest)
@@ -129,6 +144,30 @@ def _write_rows(
     return cursor
 
 
+def _drop_forgotten(part: _Part, cursor: _Cursor, log: ChunkLog) -> _Cursor:
+    """Takes out the rows of chunks that were forgotten after their rows were written.
+
+    An export takes a while, and one that was stopped may go on days later.
+    """
+    gone: set[str] = set()
+    for records in part.batches():
+        ids = [record["id"] for record in records]
+        gone |= set(ids) - log.get(ids).keys()
+    if not gone:
+        return cursor
+    digest = cursor.digest
+    with part.rewriting(Header(**cursor.header).line()) as old:
+        for records in old.batches():
+            kept = [record for record in records if record["id"] not in gone]
+            part.append(b"".join(map(line_of, kept)))
+            for record in records:
+                if record["id"] in gone:
+                    digest -= digest_of(canonical(own_chunk(record)))
+    return replace(
+        cursor, rows=cursor.rows - len(gone), digest=digest % MODULUS, size_bytes=part.size_bytes
+    )
+
+
 class _Part:
     """FILE.part and FILE.part.json."""
 
@@ -153,9 +192,7 @@ class _Part:
             self.size_bytes = known.size_bytes
             return known, known.rows
         header = Header(encoder=log.encoder_id, vectors=vectors, count=log.count(where))
-        self._state.unlink(missing_ok=True)  # first: it must never speak of other rows
-        self.rows.write_bytes(b"")
-        self.append(header.line())
+        self._begin(header.line())
         return _Cursor(request=request, header=asdict(header), up_to_seq=last_seq(log)), 0
 
     def append(self, content: bytes) -> None:
@@ -170,10 +207,39 @@ class _Part:
             os.fsync(file.fileno())
             self.size_bytes = file.tell()
 
+    def batches(self) -> Iterator[list[dict[str, Any]]]:
+        """Yields the rows that are good, batch by batch, as records."""
+        with self.rows.open("r+b") as file:
+            file.truncate(self.size_bytes)
+        with open_binary(self.rows) as file:
+            file.readline()  # the header
+            while lines := list(islice(file, BATCH)):
+                yield [json.loads(line) for line in lines]
+
+    @contextmanager
+    def rewriting(self, header: bytes) -> Iterator[_Part]:
+        """Gives the rows so far, and lets the caller append to a new, empty file meanwhile."""
+        old = copy(self)
+        old.rows = self.rows.with_name(self.rows.name + ".old")
+        self._begin(header, keep_as=old.rows)
+        try:
+            yield old
+        finally:
+            old.rows.unlink()
+
+    def _begin(self, header: bytes, *, keep_as: Path | None = None) -> None:
+        self._state.unlink(missing_ok=True)  # first: it must never speak of other rows
+        if keep_as is not None:
+            os.replace(self.rows, keep_as)
+        self.rows.unlink(missing_ok=True)
+        make_private_file(self.rows)
+        self.size_bytes = 0
+        self.append(header)
+
     def save(self, cursor: _Cursor) -> None:
         """Remembers how far the rows are good."""
         temporary = self._state.with_name(self._state.name + ".tmp")
-        temporary.write_text(json.dumps(asdict(cursor)), "utf-8")
+        write_private(temporary, json.dumps(asdict(cursor)))
         os.replace(temporary, self._state)
 
     def _load(self) -> _Cursor | None:

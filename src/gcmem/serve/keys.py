@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 import sqlite3
 import threading
@@ -15,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gcmem.errors import InvalidInputError, StoreCorruptError, StoreUnavailableError
+from gcmem.private_files import make_private_file, make_private_folder
 from gcmem.types import Scope, is_storable
 
 PREFIX = "gcm"
@@ -159,8 +159,8 @@ class KeyStore:
 
     def _make_file(self) -> None:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            make_private_folder(self.path.parent)
+            make_private_file(self.path)
         except OSError as error:
             raise StoreUnavailableError(
                 f"can't write the keys to {self.path}: {error.strerror or error}; pass --keys FILE"

@@ -247,7 +247,7 @@ class MemoryTools:
         something to be forgotten, never because a fact changed: for that, add the new fact.
         """
         self._memory.delete(memory_id, max_trust=self._max_trust, **self._ids)
-        return DeletedOut(id=memory_id)
+        return DeletedOut(id=memory_id, erasing=self._memory.erasing())
 
     def newest_resource(self) -> str:
         """The newest memories as JSON."""

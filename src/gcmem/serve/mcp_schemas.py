@@ -148,6 +148,9 @@ class DeletedOut(BaseModel):
 
     id: str
     deleted: Literal[True] = True
+    erasing: str | None = Field(
+        None, description="What is still on disk and when it goes; null if nothing is."
+    )
 
 
 def disputes(resolution: SearchResult | Resolution) -> list[DisputeOut]:

@@ -25,6 +25,12 @@ from gcmem.types import TRUSTED, UNTRUSTED, Chunk, ChunkFilter, Scope
 READ = responses(401, 403, 422, 429, 500, 503, 504)
 WRITE = responses(400, 401, 403, 408, 413, 415, 422, 429, 500, 503, 504)
 ITEM = responses(401, 403, 404, 422, 429, 500, 503, 504)
+STILL_ERASING: dict[int | str, dict[str, Any]] = {
+    202: {
+        "model": schemas.Forgotten,
+        "description": "Erased, but while another process reads the store, bytes stay on disk.",
+    }
+}
 
 Asking = Annotated[Caller, Depends(caller_of)]
 MemoryId = Annotated[str, Path(max_length=100, description="The id of a memory.")]
@@ -96,7 +102,7 @@ def memory_routes(service: Service) -> APIRouter:
     @router.delete(
         "/memories",
         response_model=schemas.Forgotten,
-        responses=READ,
+        responses={**READ, **STILL_ERASING},
         operation_id="forget_memories",
     )
     async def forget(
@@ -114,11 +120,13 @@ def memory_routes(service: Service) -> APIRouter:
         erase = partial(memory.forget, **fields(meant), max_trust=caller.max_trust)
         with spans.open("delete_memory", headers=request.headers, agent_id=scope.agent_id):
             count = await service.run(erase, caller=caller)
+            erasing = await service.run(memory.erasing, caller=caller) if count else None
         left = 0
         if caller.max_trust is not None:
             count_left = partial(memory.store.log.count, ChunkFilter(scope=meant))
             left = await service.run(count_left, caller=caller)
-        return JSONResponse({"forgotten": count, "left": left})
+        reply = {"forgotten": count, "left": left, "erasing": erasing}
+        return JSONResponse(reply, 202 if erasing else 200)
 
     @router.get(
         "/memories/{memory_id}",
@@ -135,7 +143,10 @@ def memory_routes(service: Service) -> APIRouter:
         return JSONResponse(chunk_json(await service.run(found, caller=caller)))
 
     @router.delete(
-        "/memories/{memory_id}", status_code=204, responses=ITEM, operation_id="delete_memory"
+        "/memories/{memory_id}",
+        status_code=204,
+        responses={**ITEM, **STILL_ERASING},
+        operation_id="delete_memory",
     )
     async def delete(
         memory_id: MemoryId,
@@ -149,6 +160,9 @@ def memory_routes(service: Service) -> APIRouter:
         with spans.open("delete_memory", headers=request.headers, record_id=memory_id):
             erase = partial(memory.delete, memory_id, **fields(scope), max_trust=caller.max_trust)
             await service.run(erase, caller=caller)
+            erasing = await service.run(memory.erasing, caller=caller)
+        if erasing:
+            return JSONResponse({"forgotten": 1, "left": 0, "erasing": erasing}, 202)
         return Response(status_code=204)
 
     @router.get(

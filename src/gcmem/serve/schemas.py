@@ -236,10 +236,14 @@ class TimelineChunk(ChunkOut):
 
 
 class Forgotten(BaseModel):
-    """How many memories were erased."""
+    """How many memories were erased, and whether bytes of them are still on disk."""
 
     forgotten: int
     left: int = Field(description="How many stay since they are trusted more than the key is.")
+    erasing: str | None = Field(
+        description="Null when nothing is left on disk; otherwise what is, and when it goes. The "
+        "memories can't be read any more in either case."
+    )
 
 
 class Memories(BaseModel):

@@ -20,5 +20,5 @@ def open_embedded(path: Path | str, *, encoder: Encoder, stm_size: int) -> Store
         log=log,
         index=NumpyIndex(log, encoder_id=encoder.id, dimensions=encoder.dimensions),
         buffer=LogBuffer(log, capacity=stm_size),
-        verdicts=SQLiteVerdicts(log.location),
+        verdicts=SQLiteVerdicts(log),
     )

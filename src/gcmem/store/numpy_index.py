@@ -69,7 +69,7 @@ class _Rows:
         self.size = end
 
     def view(self) -> _View:
-        """Returns what is there now, without copying: nothing within its bounds ever changes."""
+        """Returns what is there now, without copying: within its bounds, rows are only erased."""
         return _View(
             ids=self.ids,
             scopes=self.scopes,
@@ -83,8 +83,11 @@ class _Rows:
         if rows.size:
             self.columns = self.columns.copy()  # searches may be reading the old one
             self.columns[0, rows] = 0
+            # They may be reading these too, and find a chunk that the log no longer has.
+            self.vectors[rows] = 0
             for row in rows:
                 self.row_of.pop(self.ids[row], None)
+                self.ids[row] = ""
 
 
 class _View(NamedTuple):
@@ -106,6 +109,7 @@ class NumpyIndex:
         self._dimensions = dimensions
         self._lock = threading.Lock()
         self._reset()
+        log.when_erased(self._drop_erased)
 
     def _reset(self) -> None:
         self._rows = _Rows(self._dimensions)
@@ -113,6 +117,17 @@ class NumpyIndex:
         self._selected: dict[Scope, tuple[Ints, int, Ints, Ints]] = {}
         self._loaded: list[Scope] = []
         self._state = LogState(0, 0, 0)
+
+    def _drop_erased(self) -> None:
+        """Lets go of vectors as soon as their chunks are forgotten, not only at the next search."""
+        with self._lock:
+            if self._loaded:
+                self._drop_up_to(self._log.state().last_tombstone)
+
+    def _drop_up_to(self, tombstone: int) -> None:
+        if tombstone != self._state.last_tombstone:
+            self._rows.erase(self._log.erased_since(self._state.last_tombstone))
+            self._state = self._state._replace(last_tombstone=tombstone)
 
     def rebuild(self) -> None:
         """Forgets every row; the next search reads the log again."""
@@ -140,8 +155,7 @@ class NumpyIndex:
         if state.generation != self._state.generation:
             self._check_encoder()
             self._reset()
-        if state.last_tombstone != self._state.last_tombstone:
-            self._rows.erase(self._log.erased_since(self._state.last_tombstone))
+        self._drop_up_to(state.last_tombstone)
         if state.last_seq > self._state.last_seq and self._loaded:
             self._add(self._log.vector_rows(Scope(), after_seq=self._state.last_seq), state)
         self._state = state

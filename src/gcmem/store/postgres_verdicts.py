@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from gcmem.errors import StoreError
 from gcmem.store.postgres_connection import PostgresDatabase
-from gcmem.types import Conflict
+from gcmem.types import OPTION, Conflict
+
+if TYPE_CHECKING:
+    from psycopg import Connection
 
 LINKED = "linked_up_to:"
 
@@ -42,31 +45,45 @@ class PostgresVerdicts:
 
     def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
         """Keeps scores, if the server can be reached."""
-        # In one order everywhere: two writers that lock rows crosswise would stop each other.
-        known = sorted((pair, score) for pair, score in scores.items() if math.isfinite(score))
-        self._write(
-            "INSERT INTO gcmem_verdicts SELECT older, newer, %s, %s, score "
-            "FROM unnest(%s::text[], %s::text[], %s::float8[]) AS made (older, newer, score) "
-            "ON CONFLICT (older, newer, oracle, question) DO UPDATE SET score = excluded.score",
-            (
-                oracle,
-                _digest(question),
-                [pair[0] for pair, _ in known],
-                [pair[1] for pair, _ in known],
-                [score for _, score in known],
-            ),
-        )
+        with suppress(StoreError), self._writing() as connection:
+            stored = _lock_stored(connection, {i for pair in scores for i in pair})
+            # In one order everywhere: two writers that lock rows crosswise would stop each other.
+            known = sorted(
+                (pair, score)
+                for pair, score in scores.items()
+                if math.isfinite(score)
+                and pair[0] in stored
+                and (pair[1] in stored or pair[1].startswith(OPTION))
+            )
+            connection.execute(
+                "INSERT INTO gcmem_verdicts SELECT older, newer, %s, %s, score "
+                "FROM unnest(%s::text[], %s::text[], %s::float8[]) AS made (older, newer, score) "
+                "ON CONFLICT (older, newer, oracle, question) DO UPDATE SET score = excluded.score",
+                (
+                    oracle,
+                    _digest(question),
+                    [pair[0] for pair, _ in known],
+                    [pair[1] for pair, _ in known],
+                    [score for _, score in known],
+                ),
+            )
 
     def link(self, conflicts: Sequence[Conflict]) -> None:
         """Keeps conflicts as edges."""
-        edges = {(c.older, c.oracle, c.newer): c.score for c in conflicts}
-        rows = [(*key, score) for key, score in sorted(edges.items())]
-        self._write(
-            "INSERT INTO gcmem_edges (older, oracle, newer, score) "
-            "SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::float8[]) "
-            "ON CONFLICT (older, oracle, newer) DO UPDATE SET score = excluded.score",
-            tuple([row[n] for row in rows] for n in range(4)),
-        )
+        with suppress(StoreError), self._writing() as connection:
+            stored = _lock_stored(connection, {i for c in conflicts for i in (c.older, c.newer)})
+            edges = {
+                (c.older, c.oracle, c.newer): c.score
+                for c in conflicts
+                if c.older in stored and c.newer in stored
+            }
+            rows = [(*key, score) for key, score in sorted(edges.items())]
+            connection.execute(
+                "INSERT INTO gcmem_edges (older, oracle, newer, score) "
+                "SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::float8[]) "
+                "ON CONFLICT (older, oracle, newer) DO UPDATE SET score = excluded.score",
+                tuple([row[n] for row in rows] for n in range(4)),
+            )
 
     def linked_up_to(self, oracle: str) -> int:
         """Returns the sequence number up to which an oracle has linked the chunks."""
@@ -78,11 +95,12 @@ class PostgresVerdicts:
 
     def set_linked_up_to(self, oracle: str, seq: int) -> None:
         """Keeps how far an oracle has come; lost, the chunks behind it are judged once more."""
-        self._write(
-            "INSERT INTO gcmem_meta VALUES (%s, %s) "
-            "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            (LINKED + oracle, str(seq)),
-        )
+        with suppress(StoreError), self._writing() as connection:
+            connection.execute(
+                "INSERT INTO gcmem_meta VALUES (%s, %s) "
+                "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                (LINKED + oracle, str(seq)),
+            )
 
     def witnesses(self, oracle: str, ids: Sequence[str]) -> dict[str, list[str]]:
         """Returns the newer ends of the known edges of the given chunks."""
@@ -102,10 +120,23 @@ class PostgresVerdicts:
     def close(self) -> None:
         """Does nothing: the connections are the log's."""
 
-    def _write(self, statement: str, values: tuple[Any, ...]) -> None:
-        with suppress(StoreError), self._database.transaction() as connection:
+    @contextmanager
+    def _writing(self) -> Iterator[Connection[Any]]:
+        with self._database.transaction() as connection:
             connection.execute("SET LOCAL synchronous_commit = off")
-            connection.execute(statement, values)
+            yield connection
+
+
+def _lock_stored(connection: Connection[Any], ids: set[str]) -> set[str]:
+    """Returns the ids that are in the log, and keeps them from being forgotten until the commit.
+
+    Chunks that are being forgotten just now are passed over, not waited for: two that wait for
+    each other would make the server end one of them.
+    """
+    rows = connection.execute(
+        "SELECT id FROM gcmem_chunks WHERE id = ANY(%s) FOR KEY SHARE SKIP LOCKED", (sorted(ids),)
+    ).fetchall()
+    return {row[0] for row in rows}
 
 
 def _digest(question: str) -> bytes:

@@ -103,6 +103,8 @@ class QdrantLog:
         self.server = server
         self._ledger = ledger
         self._verdicts = verdicts
+        if verdicts is not None:
+            verdicts.stored = self.get
         self._is_claimed = False
         state = ledger.load()
         if state.collection is not None and state.dead:

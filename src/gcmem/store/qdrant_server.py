@@ -9,9 +9,11 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from gcmem.errors import MissingExtraError, StoreError, StoreUnavailableError
+from gcmem.private_files import make_private_folder
 from gcmem.store.qdrant_address import IN_MEMORY, QdrantAddress, QdrantSettings
 
 OLDEST_SERVER = (1, 16)
@@ -74,6 +76,7 @@ class QdrantServer:
         if address.path == IN_MEMORY:
             return self._sdk.QdrantClient(IN_MEMORY)
         if address.path is not None:
+            make_private_folder(Path(address.path))
             return self._sdk.QdrantClient(path=address.path, force_disable_check_same_thread=True)
         return self._sdk.QdrantClient(
             url=address.url,

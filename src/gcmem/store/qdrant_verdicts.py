@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from gcmem.errors import StoreError
 from gcmem.store.qdrant_server import Payload, Point, QdrantServer
-from gcmem.types import Conflict
+from gcmem.types import OPTION, Conflict
 
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "gcmem:verdict")
 INDEXES = {"older": "keyword", "newer": "keyword", "edge_of": "keyword"}
@@ -28,6 +28,8 @@ class QdrantVerdicts:
         self._name = f"{server.collection}-verdicts"
         if not server.exists(self._name):
             server.create(self._name, indexes=INDEXES)
+        self.stored: Callable[[Sequence[str]], Container[str]] | None = None
+        """Which of some ids the log has; the log sets it."""
 
     def get(
         self, oracle: str, question: str, pairs: Sequence[tuple[str, str]]
@@ -41,7 +43,7 @@ class QdrantVerdicts:
 
     def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
         """Keeps scores, if the server can be reached."""
-        self._keep(
+        self._keep_if_stored(
             Point(
                 _verdict_id(oracle, question, older, newer),
                 {"older": older, "newer": newer, "score": score},
@@ -53,7 +55,7 @@ class QdrantVerdicts:
 
     def link(self, conflicts: Sequence[Conflict]) -> None:
         """Keeps conflicts as edges."""
-        self._keep(
+        self._keep_if_stored(
             Point(
                 _id("edge", c.oracle, c.older, c.newer),
                 {"older": c.older, "newer": c.newer, "score": c.score, "edge_of": c.oracle},
@@ -98,6 +100,21 @@ class QdrantVerdicts:
 
     def close(self) -> None:
         """Does nothing: the connection is the log's."""
+
+    def _keep_if_stored(self, points: Iterable[Point]) -> None:
+        """Looks the chunks up after the writing, since there are no transactions.
+
+        A chunk that was forgotten before that is found to be gone; one that is forgotten later
+        takes the verdict with it.
+        """
+        kept = list(points)
+        self._keep(kept)
+        ends = {i for p in kept for i in (p.payload["older"], p.payload["newer"])}
+        chunk_ids = sorted(i for i in ends if not i.startswith(OPTION))
+        if self.stored is not None and chunk_ids:
+            with suppress(StoreError):
+                stored = self.stored(chunk_ids)
+                self.forget([i for i in chunk_ids if i not in stored])
 
     def _keep(self, points: Iterable[Point]) -> None:
         with suppress(StoreError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,18 +15,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gcmem.errors import (
-    EncoderError,
-    EncoderMismatchError,
-    InvalidInputError,
-    StoreError,
-    StoreUnavailableError,
-)
+from gcmem.errors import EncoderError, EncoderMismatchError, InvalidInputError, StoreError
 from gcmem.protocols import Encoder, Progress, Vectors
 from gcmem.storable import check_chunks, check_metadata
-from gcmem.store.sqlite_file import IN_MEMORY, connect, transaction, translated_errors
+from gcmem.store.sqlite_backup import back_up
+from gcmem.store.sqlite_erasing import Eraser
+from gcmem.store.sqlite_file import (
+    IN_MEMORY,
+    StoreFile,
+    get_meta,
+    set_meta,
+    transaction,
+    translated_errors,
+)
+from gcmem.store.sqlite_reindex import rebuild
 from gcmem.types import Chunk, ChunkFilter, FrozenDict, Scalar, Scope
-from gcmem.vectors import checked, encode
+from gcmem.vectors import checked
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COLUMNS = (
@@ -34,7 +38,6 @@ COLUMNS = (
 )
 NO_METADATA = FrozenDict()
 PAGE = 1000
-REINDEX_BATCH = 256
 
 
 def to_micros(at: datetime) -> int:
@@ -66,24 +69,34 @@ class SQLiteLog:
 
     def __init__(self, path: Path | str) -> None:
         self.location = IN_MEMORY if str(path) == IN_MEMORY else str(Path(path).expanduser())
-        self._lock = threading.RLock()
-        self._connection = connect(self.location)
+        self.lock = threading.RLock()
+        self.file = StoreFile(self.location)
+        self._eraser = Eraser(self.file)
+        self._when_erased: list[Callable[[], None]] = []
+
+    def when_erased(self, call: Callable[[], None]) -> None:
+        """Has `call` called after chunks were erased, so that caches let go of them."""
+        self._when_erased.append(call)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, translated_errors(self.location):
-            yield self._connection
+        with self.lock, translated_errors(self.location):
+            self.file.check_in_place()
+            yield self.file.connection
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._reading() as connection, transaction(connection):
-            yield connection
+        with self._reading() as connection:
+            with transaction(connection):
+                yield connection
+            # Nothing is acknowledged that went into a file which nobody will find again.
+            self.file.check_in_place(wal=True)
 
     @property
     def encoder_id(self) -> str | None:
         """The encoder of the stored vectors; None before the first chunk."""
         with self._reading() as connection:
-            return _meta(connection, "encoder_id")
+            return get_meta(connection, "encoder_id")
 
     def append(
         self, chunks: Sequence[Chunk], vectors: Vectors, *, encoder_id: str
@@ -113,9 +126,9 @@ class SQLiteLog:
 
     def _claim(self, connection: sqlite3.Connection, encoder_id: str) -> None:
         """Checked inside the write, since another process may have re-embedded meanwhile."""
-        stored = _meta(connection, "encoder_id")
+        stored = get_meta(connection, "encoder_id")
         if stored is None:
-            _set_meta(connection, "encoder_id", encoder_id)
+            set_meta(connection, "encoder_id", encoder_id)
         elif stored != encoder_id:
             raise EncoderMismatchError(stored=stored, given=encoder_id, location=self.location)
 
@@ -191,76 +204,53 @@ class SQLiteLog:
         return None if row is None else _chunk(row)
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Erases text, metadata and vector; only the bare sequence number stays, as a tombstone."""
+        """Erases text, metadata and vector; only the bare sequence number stays, as a tombstone.
+
+        `erasing` says whether copies are left in the file and when they go.
+        """
         erased = 0
         with self._writing() as connection:
+            vector_tables = [
+                name
+                for (name,) in connection.execute(
+                    "SELECT name FROM sqlite_master WHERE name IN ('vectors', 'vectors_next')"
+                )
+            ]
             for chunk_id in dict.fromkeys(ids):
                 row = connection.execute(
                     "DELETE FROM chunks WHERE id = ? RETURNING seq", (chunk_id,)
                 ).fetchone()
                 if row is not None:
-                    connection.execute("DELETE FROM vectors WHERE seq = ?", row)
+                    for table in vector_tables:
+                        connection.execute(f"DELETE FROM {table} WHERE seq = ?", row)
                     connection.execute("INSERT INTO tombstones (seq) VALUES (?)", row)
                     for table in ("verdicts", "edges"):
                         connection.execute(f"DELETE FROM {table} WHERE older = ?", (chunk_id,))
                         connection.execute(f"DELETE FROM {table} WHERE newer = ?", (chunk_id,))
                     erased += 1
         if erased:
-            with self._reading() as connection:
-                # The erased text must not live on in the write-ahead log.
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            for call in self._when_erased:
+                call()
+            self._eraser.finish()
         return erased
+
+    def erasing(self) -> str | None:
+        """Says what is still to be erased and when it goes; None if there is nothing."""
+        with self._reading() as connection:
+            return self._eraser.left(connection)
+
+    def backup(
+        self, path: Path, *, overwrite: bool = False, progress: Progress | None = None
+    ) -> int:
+        """Copies the store into a file while others use it, and returns how many chunks it has."""
+        return back_up(self.file, path, lock=self.lock, overwrite=overwrite, progress=progress)
 
     def reindex(self, encoder: Encoder, *, progress: Progress | None = None) -> int:
         """Embeds every chunk anew beside the old vectors and swaps at the end.
 
         Killed half way, the old vectors still serve and the next call goes on where it stopped.
         """
-        with self._writing() as connection:
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS vectors_next "
-                "(seq INTEGER PRIMARY KEY, vector BLOB NOT NULL)"
-            )
-            if _meta(connection, "reindex_encoder_id") != encoder.id:
-                connection.execute("DELETE FROM vectors_next")
-                _set_meta(connection, "reindex_encoder_id", encoder.id)
-        while True:
-            with self._writing() as connection:
-                self._check_reindexing(connection, encoder.id)
-                pending = connection.execute(
-                    "SELECT seq, text FROM chunks WHERE seq NOT IN (SELECT seq FROM vectors_next) "
-                    f"ORDER BY seq LIMIT {REINDEX_BATCH}"
-                ).fetchall()
-                if not pending:
-                    return self._swap(connection, encoder.id)
-                done = connection.execute("SELECT count(*) FROM vectors_next").fetchone()[0]
-                total = connection.execute("SELECT count(*) FROM chunks").fetchone()[0]
-            if progress is not None:
-                progress(done, total)
-            vectors = encode(encoder, [text for _, text in pending])
-            with self._writing() as connection:
-                self._check_reindexing(connection, encoder.id)
-                connection.executemany(
-                    "INSERT OR REPLACE INTO vectors_next VALUES (?,?)",
-                    [(seq, v.tobytes()) for (seq, _), v in zip(pending, vectors, strict=True)],
-                )
-
-    def _check_reindexing(self, connection: sqlite3.Connection, encoder_id: str) -> None:
-        if _meta(connection, "reindex_encoder_id") != encoder_id:
-            raise StoreUnavailableError(
-                f"{self.location} was re-embedded by another process meanwhile; "
-                "open it again, and start over if it still needs to be"
-            )
-
-    def _swap(self, connection: sqlite3.Connection, encoder_id: str) -> int:
-        connection.execute("DELETE FROM vectors_next WHERE seq NOT IN (SELECT seq FROM chunks)")
-        connection.execute("DROP TABLE vectors")
-        connection.execute("ALTER TABLE vectors_next RENAME TO vectors")
-        connection.execute("DELETE FROM meta WHERE key = 'reindex_encoder_id'")
-        _set_meta(connection, "encoder_id", encoder_id)
-        _set_meta(connection, "generation", str(int(_meta(connection, "generation") or 0) + 1))
-        count: int = connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
-        return count
+        return rebuild(self._writing, encoder=encoder, location=self.location, progress=progress)
 
     def state(self) -> LogState:
         """Returns the marks by which an index sees new, erased and re-embedded chunks."""
@@ -325,23 +315,15 @@ class SQLiteLog:
 
     def close(self) -> None:
         """Closes the file."""
-        with self._lock:
-            self._connection.close()
+        self._eraser.close()
+        with self.lock:
+            self.file.connection.close()
 
 
 def stored_vector(blob: bytes) -> Vectors:
     """Returns a vector as it is stored; of one that was cut off, what is whole."""
     itemsize = np.dtype(np.float32).itemsize
     return np.frombuffer(blob, dtype=np.float32, count=len(blob) // itemsize)
-
-
-def _meta(connection: sqlite3.Connection, key: str) -> str | None:
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    return None if row is None else str(row[0])
-
-
-def _set_meta(connection: sqlite3.Connection, key: str, value: str) -> None:
-    connection.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
 
 
 def _check_width(connection: sqlite3.Connection, vectors: Vectors, encoder_id: str) -> None:

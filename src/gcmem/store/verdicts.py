@@ -7,38 +7,43 @@ import math
 import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 
+from gcmem.store.sqlite import SQLiteLog
 from gcmem.store.sqlite_file import IN_MEMORY, transaction, translated_errors
-from gcmem.types import Conflict
+from gcmem.types import OPTION, Conflict
 
 PAGE = 400
 BUSY_TIMEOUT_S = 0.05
 LINKED = "linked_up_to:"
+# Within the transaction that writes: a search may have begun before one of them was forgotten.
+BOTH_EXIST = (
+    "EXISTS (SELECT 1 FROM chunks WHERE id = ?1) AND "
+    f"(?2 LIKE '{OPTION}%' OR EXISTS (SELECT 1 FROM chunks WHERE id = ?2))"
+)
 
 
 class SQLiteVerdicts:
-    """Keeps scores in the store's file, on a connection of its own.
+    """Keeps what is said of a log's chunks in the log's file, on a connection of its own.
 
     A verdict can always be made again, so writing one neither waits for the disk nor for another
-    writer: if it can't be kept, it is simply not kept.
+    writer: if it can't be kept, it is simply not kept. Nor is anything kept about a chunk that is
+    not in the log, since it may just have been forgotten. Without a log, any verdict is kept, in
+    memory.
     """
 
-    def __init__(self, location: str) -> None:
-        self._location = location
-        self._lock = threading.Lock()
-        self._connection = sqlite3.connect(
-            location, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        if location == IN_MEMORY:
-            self._connection.executescript(
-                "CREATE TABLE verdicts (older, newer, oracle, question, score, "
-                "PRIMARY KEY (older, newer, oracle, question)) WITHOUT ROWID;"
-                "CREATE TABLE edges (older, newer, oracle, score, "
-                "PRIMARY KEY (older, oracle, newer)) WITHOUT ROWID;"
-                "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)"
-            )
+    def __init__(self, log: SQLiteLog | None = None) -> None:
+        self._condition = "1" if log is None else BOTH_EXIST
+        log = log or SQLiteLog(IN_MEMORY)
+        self._location = log.location
+        self._lock: AbstractContextManager[object]
+        self._shares_connection = log.file.in_memory
+        if self._shares_connection:
+            self._lock, self._connection = log.lock, log.file.connection
+        else:
+            self._lock = threading.Lock()
+            self._connection = log.file.connect(timeout_s=BUSY_TIMEOUT_S)
+            self._connection.execute("PRAGMA synchronous = NORMAL")
 
     def get(
         self, oracle: str, question: str, pairs: Sequence[tuple[str, str]]
@@ -69,7 +74,11 @@ class SQLiteVerdicts:
         ]
         # Busy, read-only or full: a verdict can always be made again.
         with self._lock, suppress(sqlite3.DatabaseError), transaction(self._connection):
-            self._connection.executemany("INSERT OR REPLACE INTO verdicts VALUES (?,?,?,?,?)", rows)
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO verdicts SELECT ?1, ?2, ?3, ?4, ?5 "
+                f"WHERE {self._condition}",
+                rows,
+            )
 
     def link(self, conflicts: Sequence[Conflict]) -> None:
         """Keeps conflicts as edges."""
@@ -78,10 +87,9 @@ class SQLiteVerdicts:
             new = [c for c in conflicts if not self._is_linked(c)]
             if new:
                 rows = [(c.older, c.newer, c.oracle, c.score) for c in new]
+                insert = "INSERT OR REPLACE INTO edges SELECT ?1, ?2, ?3, ?4"
                 with transaction(self._connection):
-                    self._connection.executemany(
-                        "INSERT OR REPLACE INTO edges VALUES (?,?,?,?)", rows
-                    )
+                    self._connection.executemany(f"{insert} WHERE {self._condition}", rows)
 
     def _is_linked(self, conflict: Conflict) -> bool:
         row = self._connection.execute(
@@ -123,8 +131,9 @@ class SQLiteVerdicts:
 
     def close(self) -> None:
         """Releases the connection."""
-        with self._lock:
-            self._connection.close()
+        if not self._shares_connection:
+            with self._lock:
+                self._connection.close()
 
 
 def _digest(question: str) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import permutations
+
 import pytest
 
 from gcmem.protocols import Store, VerdictCache
-from gcmem.testing.store_harness import StoreHarness
-from gcmem.types import Conflict
+from gcmem.testing.store_harness import StoreHarness, chunk
+from gcmem.types import OPTION, Conflict
 
 
 class VerdictsSuite(StoreHarness):
@@ -14,7 +17,8 @@ class VerdictsSuite(StoreHarness):
 
     @pytest.fixture
     def verdicts(self, store: Store) -> VerdictCache | None:
-        """The cache of the store, if it has one."""
+        """The cache of the store, if it has one; the store holds the chunks a, b, c and d."""
+        self.put(store, *(replace(chunk(name), id=name) for name in "abcd"))
         return store.verdicts
 
     def test_scores_belong_to_an_oracle_and_a_question(self, verdicts: VerdictCache | None) -> None:
@@ -31,13 +35,45 @@ class VerdictsSuite(StoreHarness):
         assert verdicts.get("oracle@1", "Where?", [pair, ("c", "d")]) == {pair: 0.25}
         assert verdicts.get("oracle@1", "Where?", []) == {}
 
-    def test_many_scores_are_kept_at_once(self, verdicts: VerdictCache | None) -> None:
+    def test_many_scores_are_kept_at_once(
+        self, store: Store, verdicts: VerdictCache | None
+    ) -> None:
         """A large candidate set has thousands of pairs."""
         if verdicts is None:
             return
-        scores = {(f"old {n}", f"new {n}"): n / 3000 for n in range(3000)}
+        names = [f"chunk {n}" for n in range(60)]
+        self.put(store, *(replace(chunk(name), id=name) for name in names))
+        scores = {(a, b): n / 4000 for n, (a, b) in enumerate(permutations(names, 2))}
         verdicts.put("oracle@1", "漢字?", scores)
         assert verdicts.get("oracle@1", "漢字?", list(scores)) == pytest.approx(scores)
+
+    def test_a_chunk_is_scored_against_the_options_of_a_question(
+        self, verdicts: VerdictCache | None
+    ) -> None:
+        """Then the second part of the key is the option's number."""
+        if verdicts is None:
+            return
+        scores = {("a", f"{OPTION}{n}"): n / 10 for n in range(3)}
+        verdicts.put("oracle@1", "Which?", scores)
+        assert verdicts.get("oracle@1", "Which?", list(scores)) == pytest.approx(scores)
+
+    def test_nothing_is_kept_about_a_chunk_that_was_forgotten(
+        self, store: Store, verdicts: VerdictCache | None
+    ) -> None:
+        """Not what was said before, nor what a search says that began before."""
+        if verdicts is None:
+            return
+        pairs = [("a", "b"), ("b", "a"), ("a", f"{OPTION}0"), ("b", "c")]
+        edges = [
+            Conflict(older=older, newer=newer, score=0.75, oracle="oracle@1")
+            for older, newer in (("a", "b"), ("b", "a"), ("b", "c"))
+        ]
+        for _ in range(2):
+            verdicts.put("oracle@1", "Where?", dict.fromkeys(pairs, 0.75))
+            verdicts.link(edges)
+            store.log.delete(["a"])
+        assert verdicts.get("oracle@1", "Where?", pairs) == {("b", "c"): 0.75}
+        assert verdicts.witnesses("oracle@1", ["a", "b"]) == {"b": ["c"]}
 
     def test_edges_lead_from_old_to_newer(self, verdicts: VerdictCache | None) -> None:
         """Each oracle has its own, in a fixed order, each once."""

@@ -85,7 +85,8 @@ def test_history_filters_and_forget(store: Path) -> None:
     assert [row["id"] for row in rows] == [added[0]["id"]]
     assert "I live in Porto." in gcmem("history", "--user", "ana", path=store)
     assert gcmem("forget", "--user", "bob", path=store, code=1)  # asks, and nobody answers
-    assert json.loads(gcmem("forget", added[0]["id"], "--json", path=store)) == {"forgotten": 1}
+    erased = json.loads(gcmem("forget", added[0]["id"], "--json", path=store))
+    assert erased == {"forgotten": 1, "erasing": None}
     assert added[0]["id"] in gcmem("forget", added[0]["id"], path=store, code=1)
     gcmem("forget", "--user", "bob", "--yes", path=store, code=1)  # nothing is left of bob
 

@@ -112,7 +112,7 @@ def test_two_users_never_meet_on_one_timeline() -> None:
 
 
 def test_stances_are_read_once() -> None:
-    script, cache = Script(), SQLiteVerdicts(":memory:")
+    script, cache = Script(), SQLiteVerdicts()
     oracle = JointOracle(script, GoldOracle([]), cache=cache)
     first = oracle.judge(memory("m", "m", "p", "p"))
     assert oracle.judge(memory("m", "m", "p", "p")) == first

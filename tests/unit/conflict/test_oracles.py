@@ -3,12 +3,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gcmem import Candidate, CandidateSet, Chunk, Memory, Scope
+from gcmem import Candidate, CandidateSet, Chunk, Scope
 from gcmem.calls import one_call
 from gcmem.conflict import GoldOracle, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.conflict.cross_encoder import CrossEncoder
@@ -111,9 +110,8 @@ class Glancing(Recording):
         return [0.9 if "3" in newer else 0.1 for _, newer in pairs]
 
 
-def test_what_a_glance_finds_likeliest_is_read_first_and_glances_are_kept(tmp_path: Path) -> None:
-    Memory(tmp_path / "m.db", encoder=HashEncoder()).close()
-    verdicts = SQLiteVerdicts(str(tmp_path / "m.db"))
+def test_what_a_glance_finds_likeliest_is_read_first_and_glances_are_kept() -> None:
+    verdicts = SQLiteVerdicts()
     chunks = [Chunk(id=f"n{n}", text=f"word {n}", at=day(n), seq=n + 1) for n in range(5)]
     first, again = Glancing(), Glancing()
     found = PairwiseOracle(first, cache=verdicts).judge(candidates(*chunks))
@@ -178,9 +176,8 @@ class Doubtful(Recording):
         return [{"first": 0.6, "second": 0.65}[newer] for _, newer in pairs]
 
 
-def test_asked_again_the_witness_is_the_same_and_nothing_more_is_read(tmp_path: Path) -> None:
-    Memory(tmp_path / "m.db", encoder=HashEncoder()).close()
-    verdicts = SQLiteVerdicts(str(tmp_path / "m.db"))
+def test_asked_again_the_witness_is_the_same_and_nothing_more_is_read() -> None:
+    verdicts = SQLiteVerdicts()
     old = Chunk(id="o", text="old", at=day(0), seq=1)
     one = Chunk(id="a", text="first", at=day(1), seq=2, scope=Scope(user_id="x"))
     two = Chunk(id="b", text="second", at=day(1), seq=2, scope=Scope(user_id="x"))
@@ -215,9 +212,8 @@ class _Line(HashEncoder):
         return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
 
-def test_what_the_cache_knows_is_not_judged_again(tmp_path: Path) -> None:
-    Memory(tmp_path / "m.db", encoder=HashEncoder()).close()
-    verdicts = SQLiteVerdicts(str(tmp_path / "m.db"))
+def test_what_the_cache_knows_is_not_judged_again() -> None:
+    verdicts = SQLiteVerdicts()
     pair = candidates(
         Chunk(id="o", text="old", at=day(1), seq=1), Chunk(id="n", text="new", at=day(2), seq=2)
     )

@@ -368,3 +368,45 @@ def test_a_row_that_is_dated_ahead_is_not_imported(tmp_path: Path, store: Store)
     with pytest.raises(BadRowError, match="line 2: event time"):
         import_file(file, store, encoder=ENCODER, now=NOW)
     assert import_file(file, store, encoder=ENCODER, now=NOW, skip_bad=True).copied.added == 1
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet"])
+def test_what_is_forgotten_while_an_export_is_stopped_is_not_in_the_file(
+    memory: Memory, tmp_path: Path, name: str
+) -> None:
+    secrets = memory.add([f"secret {n}" for n in range(1990)], user_id="ana")
+    memory.add([f"fact {n}" for n in range(300)], user_id="bo")
+    file = tmp_path / name
+
+    def stop(done: int, total: int) -> None:
+        if done >= 2000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        export_file(memory.store.log, file, vectors=True, progress=stop)
+    assert memory.forget(user_id="ana") == len(secrets)
+    assert export_file(memory.store.log, file, vectors=True).chunks == 300
+    check_only_facts(file, tmp_path / "new.db")
+    assert [path.name for path in tmp_path.glob(f"{name}*")] == [name]
+
+
+def test_what_is_forgotten_while_an_export_runs_is_not_in_the_file(
+    memory: Memory, tmp_path: Path
+) -> None:
+    memory.add([f"secret {n}" for n in range(1000)], user_id="ana")
+    memory.add([f"fact {n}" for n in range(300)], user_id="bo")
+
+    def forget(done: int, total: int) -> None:
+        memory.forget(user_id="ana")
+
+    assert export_file(memory.store.log, tmp_path / "a.jsonl", progress=forget).chunks == 300
+    assert b"secret" not in (tmp_path / "a.jsonl").read_bytes()
+    check_only_facts(tmp_path / "a.jsonl", tmp_path / "new.db")
+
+
+def check_only_facts(file: Path, path: Path) -> None:
+    """Imports the file, which proves that its count and digest are right."""
+    with Memory(path, encoder=HashEncoder()) as new:
+        moved = import_file(file, new.store, encoder=new.encoder)
+        assert moved.verified is not None
+        assert {chunk.text.split()[0] for chunk in new.get_all()} == {"fact"}

@@ -139,7 +139,11 @@ def test_history_is_paged_and_says_so(memory: Memory) -> None:
 
 def test_what_is_deleted_is_gone(memory: Memory) -> None:
     (chunk,) = memory.add("diet=meat", user_id="ana")
-    assert value(memory, "delete_memory", memory_id=chunk.id) == {"id": chunk.id, "deleted": True}
+    assert value(memory, "delete_memory", memory_id=chunk.id) == {
+        "id": chunk.id,
+        "deleted": True,
+        "erasing": None,
+    }
     assert value(memory, "list_history")["memories"] == []
     assert "ChunkNotFoundError: no chunk" in error(memory, "delete_memory", memory_id=chunk.id)
 
