@@ -18,7 +18,7 @@ class Settings:
     """A turn longer than this is split at sentence boundaries."""
     max_text_chars: int = 2_000_000
     """A longer text is refused rather than half stored."""
-    max_metadata_bytes: int = 16_384
+    max_metadata_bytes: int = 1_048_576
     """How much JSON the metadata of one message may be; every chunk of the message carries it."""
     max_future: timedelta | None = timedelta(days=1)
     """How far ahead of the clock an event time may lie: further is refused, less is stored as now.

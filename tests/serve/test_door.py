@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from gcmem import Memory
+from gcmem.cli.options import SETTINGS
 from gcmem.errors import InvalidInputError
+from gcmem.testing import HashEncoder, RuleOracle
+from tests.conftest import NOW, same_slot
 
 LIMIT = 16_384
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    """A memory with the settings that `gcmem serve` uses."""
+    with Memory(
+        tmp_path / "m.db",
+        encoder=HashEncoder(),
+        oracle=RuleOracle(same_slot),
+        settings=SETTINGS,
+        require_qualified=False,
+        clock=lambda: NOW,
+    ) as memory:
+        yield memory
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        {"messages": [{"content": "tea"}] * 256, "metadata": {"a": "x" * 1_000_000}},
         {"messages": "tea", "metadata": {"a": "x" * LIMIT}},
         {"messages": [{"content": "tea", "metadata": {"a": "é" * (LIMIT // 2)}}]},
         {

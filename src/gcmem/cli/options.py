@@ -21,7 +21,8 @@ from gcmem.protocols import Store
 from gcmem.store.sqlite_file import IN_MEMORY
 from gcmem.store.urls import open_url
 
-SETTINGS = Settings(respect_trust=True)
+SETTINGS = Settings(respect_trust=True, max_metadata_bytes=16_384)
+"""What the command line and the servers use: their callers are not all trusted alike."""
 """What is untrusted makes nothing stale that is trusted."""
 
 StorePath = Annotated[
