@@ -142,10 +142,10 @@ def test_the_command_says_what_is_in_the_copy_and_that_keys_are_not(tmp_path: Pa
     assert "1 chunk " in shown
     assert "keys" not in shown
     gcmem("keys", "create", "ana", path=path)
-    assert "exists" in gcmem("backup", str(copy), path=path, code=1)
+    assert "exists" in gcmem("backup", str(copy), path=path, code=2)
     assert "m.db.keys" in gcmem("backup", str(copy), "--force", path=path).replace("\n", "")
     assert "I live in Porto." in gcmem("history", path=copy)
-    assert "no store" in gcmem("backup", str(copy), path=tmp_path / "none.db", code=1)
+    assert "no store" in gcmem("backup", str(copy), path=tmp_path / "none.db", code=2)
 
 
 def test_a_server_store_names_the_tool_that_backs_it_up(tmp_path: Path, postgres_url: str) -> None:

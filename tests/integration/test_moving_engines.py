@@ -152,7 +152,7 @@ def test_the_command_names_the_row_or_leaves_it_out(tmp_path: Path, postgres_url
     gcmem("add", "I drink tea.", "--path", str(path))
     gcmem("add", "I drink coffee.", "--path", str(path))
     chunk_id = spoil(path, 1)
-    refused = gcmem("migrate", str(path), postgres_url, code=1)
+    refused = gcmem("migrate", str(path), postgres_url, code=2)
     assert chunk_id in refused
     assert "--skip-bad" in refused
     done = gcmem("migrate", str(path), postgres_url, "--skip-bad")

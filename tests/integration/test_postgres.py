@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from gcmem import Memory
-from gcmem.errors import InvalidInputError, MissingExtraError, StoreVersionError
+from gcmem.errors import MissingExtraError, StoreVersionError
 from gcmem.protocols import Store, Vectors
 from gcmem.store import postgres_connection
 from gcmem.store.postgres import PostgresSettings, open_postgres
@@ -106,16 +106,6 @@ def test_limits_come_from_the_url_and_writes_wait_for_the_disk(postgres: Postgre
         ]
     assert shown == [("7s",), ("on",), ("UTC",)]
     database.close()
-
-
-def test_metadata_that_postgres_cannot_keep_is_the_callers_error(postgres_url: str) -> None:
-    store = open_postgres(postgres_url, encoder=ENCODER, stm_size=5)
-    with pytest.raises(InvalidInputError, match="PostgreSQL can't keep this"):
-        store.log.append(
-            [chunk("a", metadata={"x": "\x00"})], ENCODER.encode(["a"]), encoder_id=ENCODER.id
-        )
-    assert store.log.count(EVERYTHING) == 0
-    store.close()
 
 
 def fill(store: Store, *, count: int = CHUNKS) -> tuple[tuple[Chunk, ...], Vectors]:

@@ -19,6 +19,7 @@ from gcmem.moving import export_file, import_file
 from gcmem.protocols import Store
 from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder
+from gcmem.types import MAX_TRUST
 
 ENCODER = HashEncoder()
 EVERYTHING = ChunkFilter()
@@ -78,8 +79,8 @@ def test_what_is_exported_comes_back_as_it_was(
         file = Path(folder) / name
         fill(before, items)
         export_file(before.log, file, vectors=vectors)
-        moved = import_file(file, after, encoder=ENCODER)
-        again = import_file(file, after, encoder=ENCODER)
+        moved = import_file(file, after, encoder=ENCODER, trust=MAX_TRUST)
+        again = import_file(file, after, encoder=ENCODER, trust=MAX_TRUST)
         assert [path.name for path in Path(folder).iterdir()] == [name]
     assert contents(after) == contents(before)
     assert [json.dumps(c.metadata) for c in contents(after)] == [
