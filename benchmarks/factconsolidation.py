@@ -17,7 +17,7 @@ from itertools import combinations
 from pathlib import Path
 
 from gcmem.defaults import default_oracle
-from gcmem.qualify import LabelledPair, qualify_pairs
+from gcmem.judge.qualification import LabelledPair, qualify_pairs
 
 FACT = re.compile(r"\d+\. (.*)$")
 FRAME = re.compile(r"^(.*\b(?:is|of|in|by|to|was|are|from|as))\s+(.+?)\.?$")

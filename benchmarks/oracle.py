@@ -23,8 +23,8 @@ import psutil
 
 from gcmem import Candidate, CandidateSet, Chunk, Memory, Turn
 from gcmem.calls import ScopedCache, one_call
-from gcmem.conflict import Focus, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.encode import CachedEncoder, MiniLMEncoder
+from gcmem.judge import Focus, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.store import SQLiteVerdicts
 
 TOPICS = Path(__file__).parent.parent / "training" / "corpus" / "w11.jsonl"

@@ -35,8 +35,8 @@ from gcmem.retrieve import retrieve
 from gcmem.store import open_embedded
 from gcmem.store.postgres import PostgresSettings, open_postgres
 from gcmem.store.qdrant import open_qdrant
-from gcmem.store.redis_buffer import RedisBuffer
-from gcmem.store.redis_client import RedisSettings
+from gcmem.store.redis.buffer import RedisBuffer
+from gcmem.store.redis.client import RedisSettings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 USERS = 100

@@ -1,8 +1,5 @@
 """gcmem: memory for agents that knows which facts are still true."""
 
-from gcmem.config import Settings
-from gcmem.documents import DocumentResolution, DocumentShadow, resolve
-from gcmem.dominance import temporal_dominance
 from gcmem.errors import GCMemError
 from gcmem.memory import Memory, reindex
 from gcmem.protocols import (
@@ -17,6 +14,9 @@ from gcmem.protocols import (
     Store,
     VectorIndex,
 )
+from gcmem.resolve import temporal_dominance
+from gcmem.resolve.documents import DocumentResolution, DocumentShadow, resolve
+from gcmem.settings import Settings
 from gcmem.types import (
     Answer,
     Candidate,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gcmem.answer import LocalReader
-from gcmem.conflict import Focus, JointOracle, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.encode import CachedEncoder, MiniLMEncoder
+from gcmem.judge import Focus, JointOracle, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.protocols import ConflictOracle, Encoder, Reader, VerdictCache
 
 

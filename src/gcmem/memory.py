@@ -13,10 +13,7 @@ from typing import Any, Self, get_args
 from gcmem import deadline
 from gcmem.calls import ScopedCache, current_call, one_call
 from gcmem.clocks import now_in
-from gcmem.config import Settings
-from gcmem.conflict import ByTrust
 from gcmem.defaults import default_encoder, default_oracle, default_reader
-from gcmem.dominance import standard, temporal_dominance, timestamp_rerank
 from gcmem.encode import CachedEncoder
 from gcmem.errors import (
     BackupUnsupportedError,
@@ -37,7 +34,9 @@ from gcmem.filters import (
 from gcmem.ingest import Message, as_turns, chunks_of
 from gcmem.ingest.chunks import check_metadata_size
 from gcmem.ingest.turns import check_text
-from gcmem.linking import Linked, link
+from gcmem.judge import ByTrust
+from gcmem.judge.ahead import Linked, link
+from gcmem.judge.qualification import may_remove
 from gcmem.protocols import (
     BackupSource,
     ConflictOracle,
@@ -48,8 +47,9 @@ from gcmem.protocols import (
     SlowEraser,
     Store,
 )
-from gcmem.qualify import may_remove
+from gcmem.resolve import standard, temporal_dominance, timestamp_rerank
 from gcmem.retrieve import edges_of, retrieve
+from gcmem.settings import Settings
 from gcmem.stopwatch import Stopwatch
 from gcmem.storable import check_metadata
 from gcmem.store import open_embedded

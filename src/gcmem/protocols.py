@@ -186,7 +186,7 @@ class ConflictOracle(Protocol):
 
 
 class PairClassifier(Protocol):
-    """Scores single pairs; `gcmem.conflict.PairwiseOracle` makes an oracle of it."""
+    """Scores single pairs; `gcmem.judge.PairwiseOracle` makes an oracle of it."""
 
     @property
     def id(self) -> str:

@@ -19,8 +19,8 @@ from redis.crc import key_slot
 
 from gcmem.protocols import Encoder, Store
 from gcmem.store import LogBuffer, open_embedded
-from gcmem.store.redis_buffer import RedisBuffer
-from gcmem.store.redis_client import RedisSettings
+from gcmem.store.redis.buffer import RedisBuffer
+from gcmem.store.redis.client import RedisSettings
 from gcmem.testing import HashEncoder
 from gcmem.testing.store_suite import START, StoreSuite, chunk
 from gcmem.types import Chunk, ChunkFilter, Scope

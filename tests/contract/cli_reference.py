@@ -12,7 +12,7 @@ COMMANDS = (
     "backup", "export", "import", "migrate", "qualify", "doctor",
     "serve", "mcp", "keys", "keys create", "keys list", "keys revoke",
     "bench", "bench run", "bench report", "bench compare",
-    "bench epsilon", "bench expansion", "bench theory",
+    "bench epsilon", "bench theory",
     "bench thresholds",     "bench data", "bench data build",
     "bench data stats", "bench data leakage", "bench data pairs", "bench data generate",
 )  # fmt: skip

@@ -64,7 +64,7 @@ def test_the_cli_page_is_what_the_cli_says() -> None:
     assert (ROOT / "docs" / "cli.md").read_text("utf-8") == reference(), "run: make docs"
 
 
-# The code in integrations.md needs the frameworks: tests/integrations runs it.
+# The code in integrations.md needs the frameworks: tests/frameworks runs it.
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if p.stem != "integrations"], ids=lambda page: page.name
 )

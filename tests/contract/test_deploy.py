@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from gcmem.store.postgres_connection import PostgresSettings, _read_url
-from gcmem.store.qdrant_address import parse_url
-from gcmem.store.qdrant_server import OLDEST_SERVER
-from gcmem.store.redis_client import RedisSettings, connector, split_settings
+from gcmem.store.postgres.connection import PostgresSettings, _read_url
+from gcmem.store.qdrant.address import parse_url
+from gcmem.store.qdrant.server import OLDEST_SERVER
+from gcmem.store.redis.client import RedisSettings, connector, split_settings
 from gcmem.store.urls import OPENERS
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

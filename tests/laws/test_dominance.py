@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcmem import Candidate, CandidateSet, Chunk, Conflict, Resolution, Scope, temporal_dominance
-from gcmem.dominance.skew import skew_between
+from gcmem.resolve.skew import skew_between
 from tests.conftest import day
 
 Case = tuple[CandidateSet, tuple[Conflict, ...]]

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcmem import Chunk, ChunkFilter, Scope
-from gcmem.moving import export_file, import_file
 from gcmem.protocols import Store
 from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder
+from gcmem.transfer import export_file, import_file
 from gcmem.types import MAX_TRUST
 
 ENCODER = HashEncoder()

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcmem import Chunk, Memory, Scope, Store
-from gcmem.config import Settings
 from gcmem.protocols import Vectors
+from gcmem.settings import Settings
 from gcmem.store.urls import open_url
 from gcmem.testing import RuleOracle
 from gcmem.types import ChunkFilter, SearchResult, Strategy

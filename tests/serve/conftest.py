@@ -16,9 +16,9 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from gcmem import Memory
-from gcmem.serve.app import make_app
+from gcmem.serve.http.app import make_app
+from gcmem.serve.http.limits import Limits
 from gcmem.serve.keys import KeyStore
-from gcmem.serve.limits import Limits
 from gcmem.testing import RuleOracle
 from gcmem.types import Scope
 from tests.conftest import same_slot

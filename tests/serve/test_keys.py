@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from gcmem.cli import app
 from gcmem.errors import InvalidInputError, PublicAddressError, StoreCorruptError
-from gcmem.serve.access import check_address, is_loopback
+from gcmem.serve.http.access import check_address, is_loopback
 from gcmem.serve.keys import KeyStore
 from gcmem.types import Scope
 from tests.serve.conftest import bearer

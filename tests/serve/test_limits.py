@@ -9,9 +9,9 @@ from starlette.testclient import TestClient
 
 from gcmem import Memory
 from gcmem.errors import InvalidInputError, OverloadedError, RateLimitedError
+from gcmem.serve.http.limits import Limits, TokenBuckets, is_too_deep
+from gcmem.serve.http.workers import Workers
 from gcmem.serve.keys import KeyStore
-from gcmem.serve.limits import Limits, TokenBuckets, is_too_deep
-from gcmem.serve.workers import Workers
 from tests.serve.conftest import app_over, bearer
 
 

@@ -16,12 +16,12 @@ from starlette.testclient import TestClient
 
 from gcmem import Memory
 from gcmem.calls import ScopedCache, one_call
-from gcmem.conflict import PairwiseOracle
+from gcmem.judge import PairwiseOracle
+from gcmem.serve.http.limits import Limits
+from gcmem.serve.http.logs import JSONFormatter
+from gcmem.serve.http.metrics import Metrics, counted
+from gcmem.serve.http.remembering import RememberingOracle
 from gcmem.serve.keys import KeyStore
-from gcmem.serve.limits import Limits
-from gcmem.serve.logs import JSONFormatter
-from gcmem.serve.metrics import Metrics, counted
-from gcmem.serve.remembering import RememberingOracle
 from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.types import Candidate, CandidateSet, Chunk, Conflict, Scope
@@ -181,7 +181,7 @@ def test_operations_are_spans_of_the_caller_s_trace(
 def test_without_opentelemetry_nothing_happens() -> None:
     code = (
         "import sys; sys.modules['opentelemetry'] = None\n"
-        "from gcmem.serve.telemetry import Spans\n"
+        "from gcmem.serve.http.telemetry import Spans\n"
         "with Spans(store_id='x').open('search_memory', headers={}) as outcome: outcome['a'] = 1\n"
         "print('ok')"
     )

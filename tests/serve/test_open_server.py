@@ -18,8 +18,8 @@ from starlette.testclient import TestClient
 
 from gcmem import Memory
 from gcmem.errors import ServeError
-from gcmem.serve.access import check_address
-from gcmem.serve.app import make_app
+from gcmem.serve.http.access import check_address
+from gcmem.serve.http.app import make_app
 from gcmem.serve.keys import KeyStore
 from gcmem.types import Scope
 from tests.serve.conftest import Running, bearer, start

@@ -13,8 +13,8 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from gcmem.serve.connections import guarded_protocol
-from gcmem.serve.limits import Limits
+from gcmem.serve.http.connections import guarded_protocol
+from gcmem.serve.http.limits import Limits
 
 LARGE = b"x" * 20_000_000
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"

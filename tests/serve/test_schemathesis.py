@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from gcmem import Memory
-from gcmem.serve.limits import Limits
+from gcmem.serve.http.limits import Limits
 from gcmem.testing import HashEncoder, RuleOracle
 from tests.conftest import day, same_slot
 from tests.serve.conftest import app_over

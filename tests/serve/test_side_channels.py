@@ -16,13 +16,13 @@ from starlette.testclient import TestClient
 from gcmem import Memory
 from gcmem.cli.options import Judging, locate
 from gcmem.cli.serve import served_memory
-from gcmem.conflict.cross_encoder import CrossEncoder
 from gcmem.encode import MiniLMEncoder
+from gcmem.judge.local.cross_encoder import CrossEncoder
 from gcmem.protocols import Vectors
-from gcmem.serve.app import make_app
+from gcmem.serve.http.app import make_app
+from gcmem.serve.http.limits import Limits
+from gcmem.serve.http.metrics import Metrics
 from gcmem.serve.keys import KeyStore
-from gcmem.serve.limits import Limits
-from gcmem.serve.metrics import Metrics
 from gcmem.testing import RuleOracle
 from gcmem.types import CandidateSet, Conflict, Scope
 from tests.conftest import same_slot

@@ -11,8 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from gcmem import Memory
-from gcmem.serve.limits import Limits
-from gcmem.serve.rendering import search_json
+from gcmem.serve.http.limits import Limits
+from gcmem.serve.http.rendering import search_json
 from gcmem.types import Conflict
 from tests.conftest import day
 from tests.serve.conftest import app_over

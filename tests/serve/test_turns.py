@@ -4,7 +4,7 @@ import threading
 import time
 from collections import Counter
 
-from gcmem.serve.turns import Turns
+from gcmem.serve.http.turns import Turns
 
 
 def work(turns: Turns, caller: str, done: Counter[str], stop: threading.Event) -> None:

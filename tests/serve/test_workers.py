@@ -13,7 +13,7 @@ import pytest
 
 from gcmem.deadline import Deadline, check, within
 from gcmem.errors import AbandonedError, DeadlineExceededError, OverloadedError, StoppingError
-from gcmem.serve.workers import Probe, Workers
+from gcmem.serve.http.workers import Probe, Workers
 
 
 def workers(*, threads: int = 2, waiting: int = 100, waiting_per_caller: int = 50) -> Workers:

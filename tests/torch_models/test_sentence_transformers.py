@@ -19,9 +19,9 @@ from transformers import (
     BertTokenizerFast,
 )
 
-from gcmem.conflict import NLIClassifier, PairwiseOracle
 from gcmem.encode import SentenceTransformersEncoder
 from gcmem.errors import InvalidInputError
+from gcmem.judge import NLIClassifier, PairwiseOracle
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "i", "live", "in", "porto", "lyon", "."]
 OLD, NEW = "I live in Porto.", "I live in Lyon."

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from gcmem import Memory
-from gcmem.conflict.local import LocalClassifier
 from gcmem.deadline import Deadline, check, current, map_in_threads, within
 from gcmem.encode import MiniLMEncoder
 from gcmem.errors import AbandonedError, DeadlineExceededError
+from gcmem.judge.local.classifier import LocalClassifier
 from gcmem.protocols import Vectors
 from gcmem.testing import HashEncoder, RuleOracle
 from tests.conftest import NOW, same_slot

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from gcmem import Memory
-from gcmem.moving import export_file
+from gcmem.judge.qualification import Qualification, remember
 from gcmem.private_files import make_private_file, make_private_folder, write_private
-from gcmem.qualify import Qualification, remember
 from gcmem.serve.keys import KeyStore
 from gcmem.store.qdrant import open_qdrant
 from gcmem.testing import HashEncoder
+from gcmem.transfer import export_file
 from tests.unit.cli.test_commands import gcmem
 
 

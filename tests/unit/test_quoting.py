@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from gcmem import Candidate, CandidateSet, Chunk, Prompt
 from gcmem.answer.prompts import SYSTEM, render
-from gcmem.conflict import LLMOracle
-from gcmem.conflict.llm import SYSTEM as ORACLE_SYSTEM
+from gcmem.judge import LLMOracle
+from gcmem.judge.llm import SYSTEM as ORACLE_SYSTEM
 from gcmem.quoting import HOW_QUOTED, memory_tag, quoted
 from gcmem.testing import ScriptedChat
 from tests.conftest import day

@@ -20,7 +20,7 @@ from training.kappa.notebooks import MEASURED, Line, Notebook, load_notebooks, n
 from training.kappa.rows import draw_rows, load_rows, write_rows
 from training.kappa.tasks import UNKNOWN, AnswerRow, PairRow, StanceRow
 
-from gcmem.conflict.pairwise import CLOSENESS, closeness
+from gcmem.judge.pairwise import CLOSENESS, closeness
 
 NOTEBOOK = Notebook(
     "the van",

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gcmem import Memory, Settings
-from gcmem.conflict import PairwiseOracle
 from gcmem.errors import ChunkNotFoundError, InvalidInputError, TrustError
+from gcmem.judge import PairwiseOracle
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.types import TRUSTED, UNTRUSTED
 from tests.conftest import NOW, day, same_slot

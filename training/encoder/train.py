@@ -36,7 +36,7 @@ from training.kappa.data import (
 from training.kappa.metrics import auc
 from training.kappa.model import load_backbone
 
-from gcmem.conflict.cross_encoder import TOKENIZER
+from gcmem.judge.local.cross_encoder import TOKENIZER
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TEMPERATURE = 0.05

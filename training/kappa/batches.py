@@ -15,7 +15,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 from training.kappa.rows import Row, labelled
 from training.kappa.tasks import MAX_OPTIONS, UNKNOWN, AnswerRow, PairRow, StanceRow
 
-from gcmem.conflict.cross_encoder import END, PAD, SPECIAL, layout
+from gcmem.judge.local.cross_encoder import END, PAD, SPECIAL, layout
 
 MAX_TOKENS = 128
 Task = Literal["pair", "stance", "answer"]

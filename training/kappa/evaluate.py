@@ -28,10 +28,10 @@ from training.kappa.notebooks import Notebook, load_notebooks
 
 from gcmem import Candidate, CandidateSet, Chunk
 from gcmem.cli.output import print_json
-from gcmem.conflict import GoldOracle
-from gcmem.conflict.pairwise import CLOSENESS, closeness
 from gcmem.defaults import default_encoder, default_oracle
-from gcmem.qualify import (
+from gcmem.judge import GoldOracle
+from gcmem.judge.pairwise import CLOSENESS, closeness
+from gcmem.judge.qualification import (
     SHIPPED_PAIRS,
     SHIPPED_RECORD,
     LabelledPair,

@@ -46,7 +46,7 @@ from training.kappa.train import load_scorer
 from training.outliers import set_apart
 from training.quantise import quantise
 
-from gcmem.conflict.cross_encoder import END, START, TOKENIZER, CrossEncoder, pair_rows
+from gcmem.judge.local.cross_encoder import END, START, TOKENIZER, CrossEncoder, pair_rows
 
 TARGET = Path(__file__).parents[2] / "src" / "gcmem" / "models" / "kappa"
 NAME, VERSION = "gcmem-kappa", 9

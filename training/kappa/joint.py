@@ -19,9 +19,9 @@ from training.kappa.data import Family, held_out, load_families
 from training.kappa.draw import NO_STANCE
 
 from gcmem import Candidate, CandidateSet, Chunk
-from gcmem.conflict import GoldOracle, JointOracle
 from gcmem.defaults import default_classifier
-from gcmem.dominance import temporal_dominance
+from gcmem.judge import GoldOracle, JointOracle
+from gcmem.resolve import temporal_dominance
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ROUNDS = 4

@@ -22,9 +22,9 @@ import numpy as np
 from training.kappa.data import Pair, load_contrasts, load_families, seen
 from training.kappa.notebooks import load_notebooks
 
-from gcmem.conflict.local import FOLDER, LocalClassifier
-from gcmem.conflict.pairwise import CLOSENESS, closeness
 from gcmem.defaults import default_encoder
+from gcmem.judge.local.classifier import FOLDER, LocalClassifier
+from gcmem.judge.pairwise import CLOSENESS, closeness
 
 LINES, ANCHORS, PARTNERS = 24_000, 7_000, 8
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModel
 
-from gcmem.conflict.cross_encoder import END, PAD, START
+from gcmem.judge.local.cross_encoder import END, PAD, START
 
 MPNET_SHIFT = 4
 MPNET_SPECIAL = {START: 0, PAD: 1, END: 2}

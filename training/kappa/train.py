@@ -34,7 +34,7 @@ from training.kappa.rows import Row, load_rows
 from training.kappa.shipped import load_shipped
 from training.kappa.tasks import MAX_OPTIONS, AnswerRow, PairRow, StanceRow
 
-from gcmem.conflict.cross_encoder import TOKENIZER
+from gcmem.judge.local.cross_encoder import TOKENIZER
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 STARTED = time.perf_counter()

@@ -25,10 +25,10 @@ from gcmem.cli.options import (
     when,
 )  # fmt: skip
 from gcmem.cli.output import console, print_json, progress_bar, warn
-from gcmem.config import Settings
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import as_turns, check_limits, name_turns, read_session_file
-from gcmem.moving import is_export
+from gcmem.settings import Settings
+from gcmem.transfer import is_export
 from gcmem.types import TRUSTED, UNTRUSTED, Chunk, Scope, Turn
 
 BATCH = 256

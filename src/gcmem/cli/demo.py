@@ -18,7 +18,7 @@ from gcmem.cli.tables import outdated_table
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import read_session_file
 from gcmem.memory import Memory
-from gcmem.store.sqlite_file import IN_MEMORY
+from gcmem.store.sqlite.file import IN_MEMORY
 from gcmem.types import Answer
 
 SESSION = Path(__file__).with_name("demo_session.jsonl")

@@ -23,8 +23,8 @@ from gcmem.cli.qualify import MEANING
 from gcmem.cli.serve import keys_beside
 from gcmem.defaults import default_encoder, default_oracle
 from gcmem.errors import GCMemError
+from gcmem.judge.qualification import recall_verdict
 from gcmem.protocols import ChunkLog, Encoder
-from gcmem.qualify import recall_verdict
 from gcmem.store import SQLiteLog
 from gcmem.store.redact import redacted
 from gcmem.store.urls import open_url
@@ -123,7 +123,7 @@ def _store(
 def _stm(where: Location, problems: list[str]) -> dict[str, Any] | str:
     if not where.stm:
         return "read from the store"
-    from gcmem.store.redis_buffer import check_redis
+    from gcmem.store.redis.buffer import check_redis
 
     try:
         wrong = check_redis(where.stm)

@@ -22,7 +22,7 @@ from gcmem.cli.options import (
 from gcmem.cli.output import console, print_json, progress_bar
 from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
-from gcmem.moving import FileFormat, export_file, open_store
+from gcmem.transfer import FileFormat, export_file, open_store
 from gcmem.types import ChunkFilter, Scope, check_choice
 
 

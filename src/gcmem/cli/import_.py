@@ -15,7 +15,7 @@ from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import read_session_file
 from gcmem.ingest.chunks import check_trust
-from gcmem.moving import FileOrigin, import_file, is_export, open_store
+from gcmem.transfer import FileOrigin, import_file, is_export, open_store
 from gcmem.types import TRUSTED, UNTRUSTED, check_choice
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 from gcmem.errors import InvalidInputError
 from gcmem.memory import DEFAULT_PATH
 from gcmem.store.redact import redacted
-from gcmem.store.sqlite_file import IN_MEMORY
+from gcmem.store.sqlite.file import IN_MEMORY
 from gcmem.store.urls import sqlite_path
 
 CONFIG = Path("~/.gcmem/config.toml")

@@ -69,8 +69,8 @@ def mcp(
     """
     check_choice(transport, name="--transport", allowed=("stdio", "http"))
     try:
-        from gcmem.serve.mcp import make_server
-        from gcmem.serve.mcp_http import make_http_app, serve_http
+        from gcmem.serve.mcp.http import make_http_app, serve_http
+        from gcmem.serve.mcp.server import make_server
     except ModuleNotFoundError as error:
         raise MissingExtraError("mcp", package=str(error.name)) from None
     scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gcmem import moving
+from gcmem import transfer
 from gcmem.cli.options import AsJson, check_exists, locate
 from gcmem.cli.output import print_json, print_moved, progress_bar
 from gcmem.defaults import default_encoder
@@ -29,12 +29,12 @@ def migrate(
     check_exists(locate(store=source))
     locate(store=target).check_folder()
     encoder = default_encoder()
-    old = moving.open_store(source, encoder=encoder)
+    old = transfer.open_store(source, encoder=encoder)
     try:
-        new = moving.open_store(target, encoder=encoder)
+        new = transfer.open_store(target, encoder=encoder)
         try:
             with progress_bar("copying") as advance:
-                moved = moving.migrate(
+                moved = transfer.migrate(
                     old,
                     new,
                     encoder=encoder,

@@ -12,13 +12,13 @@ import typer
 
 from gcmem.cli.location import Location, locate
 from gcmem.cli.oracles import check_oracle, oracle_named, reader_named
-from gcmem.config import Settings
 from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import parse_time
 from gcmem.memory import Memory
 from gcmem.protocols import Store
-from gcmem.store.sqlite_file import IN_MEMORY
+from gcmem.settings import Settings
+from gcmem.store.sqlite.file import IN_MEMORY
 from gcmem.store.urls import open_url
 
 SETTINGS = Settings(respect_trust=True, max_metadata_bytes=16_384)

@@ -6,10 +6,10 @@ import os
 from functools import lru_cache
 
 from gcmem.answer import LLMReader
-from gcmem.conflict import LLMOracle, NLIClassifier, PairwiseOracle
-from gcmem.conflict.llm import Style
 from gcmem.defaults import default_encoder, default_oracle, default_reader
 from gcmem.errors import InvalidInputError
+from gcmem.judge import LLMOracle, NLIClassifier, PairwiseOracle
+from gcmem.judge.llm import Style
 from gcmem.llm import OpenAIChat
 from gcmem.protocols import ConflictOracle, Reader, VerdictCache
 

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from gcmem.cli.counting import counted
 from gcmem.errors import GCMemError, InvalidInputError
-from gcmem.moving import Moved
+from gcmem.transfer import Moved
 
 console = Console(highlight=False)
 

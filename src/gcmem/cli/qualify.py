@@ -13,7 +13,7 @@ from gcmem.cli.options import AsJson, BaseURL
 from gcmem.cli.oracles import oracle_named
 from gcmem.cli.output import console, print_json, progress_bar
 from gcmem.errors import InvalidInputError
-from gcmem.qualify import (
+from gcmem.judge.qualification import (
     ENOUGH,
     SHIPPED_PAIRS,
     Qualification,

@@ -22,14 +22,14 @@ from gcmem.cli.options import (
     open_store,
 )  # fmt: skip
 from gcmem.cli.oracles import check_oracle, oracle_named, reader_named
-from gcmem.conflict import LLMOracle
 from gcmem.errors import InvalidInputError, MissingExtraError
+from gcmem.judge import LLMOracle
 from gcmem.memory import Memory
+from gcmem.serve.http.limits import Limits
 from gcmem.serve.keys import KeyStore
-from gcmem.serve.limits import Limits
 
 if TYPE_CHECKING:
-    from gcmem.serve.metrics import Metrics
+    from gcmem.serve.http.metrics import Metrics
 
 KeysFile = Annotated[
     Path | None,
@@ -90,10 +90,10 @@ def serve(
     The address to open is printed first; then come logs, as JSON. Both are on stderr.
     """
     try:
-        from gcmem.serve import metrics as counts
-        from gcmem.serve.access import check_address
-        from gcmem.serve.app import make_app
-        from gcmem.serve.server import listen
+        from gcmem.serve.http import metrics as counts
+        from gcmem.serve.http.access import check_address
+        from gcmem.serve.http.app import make_app
+        from gcmem.serve.http.server import listen
     except ModuleNotFoundError as error:
         raise MissingExtraError("serve", package=error.name or "fastapi") from error
     where = locate(path=path, store=store, stm=stm)
@@ -127,8 +127,8 @@ def serve(
 
 def served_memory(where: Location, judging: Judging, metrics: Metrics) -> Memory:
     """Opens a memory whose work is counted, and whose oracle remembers whole sets."""
-    from gcmem.serve.metrics import counted
-    from gcmem.serve.remembering import RememberingOracle
+    from gcmem.serve.http.metrics import counted
+    from gcmem.serve.http.remembering import RememberingOracle
 
     check_oracle(judging.oracle)  # a mistake in it must not make a store
     reader = reader_named(judging.reader, base_url=judging.base_url)

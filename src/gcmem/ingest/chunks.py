@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from gcmem.config import Settings
 from gcmem.errors import FutureTimeError, InvalidInputError, InvalidTextError
 from gcmem.ingest.identity import chunk_id
 from gcmem.ingest.segment import CountTokens, segment
+from gcmem.settings import Settings
 from gcmem.storable import metadata_bytes
 from gcmem.types import MAX_TRUST, TRUSTED, UNTRUSTED, Chunk, Scope, Turn
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypedDict, TypeVar
 
-from gcmem.documents import resolve
 from gcmem.protocols import ConflictOracle
+from gcmem.resolve.documents import resolve
 from gcmem.types import Candidate, Mode, SearchResult, Shadow
 
 Source = TypeVar("Source")

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from gcmem.dominance import temporal_dominance
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.filters import make_filter
 from gcmem.ingest import parse_time
 from gcmem.ingest.turns import TEXT_KEYS
 from gcmem.integrations.backfill import WIDER
 from gcmem.memory import Memory
+from gcmem.resolve import temporal_dominance
 from gcmem.retrieve import retrieve
 from gcmem.types import MAX_SCOPE_ID_CHARS, Candidate, CandidateSet, Chunk, Turn
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Literal, Unpack
 
-from gcmem.dominance import temporal_dominance
 from gcmem.errors import MissingExtraError
 from gcmem.ingest import parse_time
 from gcmem.ingest.turns import TIME_KEYS, first
@@ -22,9 +21,10 @@ from gcmem.integrations.conversion import (
     proof,
     resolve_sources,
 )
+from gcmem.judge.qualification import may_remove
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle
-from gcmem.qualify import may_remove
+from gcmem.resolve import temporal_dominance
 from gcmem.types import Candidate, CandidateSet, Chunk, Scope, SearchResult, Turn
 
 try:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from gcmem.conflict.pairs import ASSISTANT
 from gcmem.errors import MissingExtraError
 from gcmem.ingest.turns import flatten
 from gcmem.integrations.transcript import note, superseded
+from gcmem.judge.pairs import ASSISTANT
 from gcmem.memory import Memory
 from gcmem.sentences import states_something
 from gcmem.types import Chunk, Scope, Shadow, Turn, check_choice

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from gcmem.conflict.pairs import ASSISTANT
 from gcmem.defaults import default_oracle
 from gcmem.errors import MissingExtraError
 from gcmem.integrations.transcript import note, superseded
+from gcmem.judge.pairs import ASSISTANT
+from gcmem.judge.qualification import may_remove
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle
-from gcmem.qualify import may_remove
-from gcmem.store.verdicts import SQLiteVerdicts
+from gcmem.store.sqlite.verdicts import SQLiteVerdicts
 from gcmem.types import Chunk, Shadow, check_choice
 
 try:

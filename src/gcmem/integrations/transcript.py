@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gcmem.conflict.pairs import ASSISTANT
-from gcmem.dominance import temporal_dominance
+from gcmem.judge.pairs import ASSISTANT
 from gcmem.protocols import ConflictOracle
+from gcmem.resolve import temporal_dominance
 from gcmem.sentences import states_something
 from gcmem.types import Candidate, CandidateSet, Chunk, Shadow
 

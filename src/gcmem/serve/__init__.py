@@ -1,5 +1,5 @@
-"""Serving a memory to others: REST with keys, limits and metrics, and a dashboard.
+"""Serving a memory to others: REST (`http`), MCP (`mcp`), a dashboard (`web`).
 
-`gcmem.serve.app.make_app` is the application, `gcmem.serve.server.listen` runs it. The keys need
-nothing beyond the standard library; the rest needs `pip install 'gcmem[serve]'`.
+`gcmem.serve.http.app.make_app` is the application, `gcmem.serve.http.server.listen` runs it. The
+keys need nothing beyond the standard library; the rest needs `pip install 'gcmem[serve]'`.
 """

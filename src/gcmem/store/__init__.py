@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from gcmem.protocols import Encoder, Store
-from gcmem.store.numpy_index import NumpyIndex
 from gcmem.store.recent import LogBuffer
-from gcmem.store.sqlite import SQLiteLog
-from gcmem.store.verdicts import SQLiteVerdicts
+from gcmem.store.sqlite.index import NumpyIndex
+from gcmem.store.sqlite.log import SQLiteLog
+from gcmem.store.sqlite.verdicts import SQLiteVerdicts
 
 __all__ = ["LogBuffer", "NumpyIndex", "SQLiteLog", "SQLiteVerdicts", "open_embedded"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from gcmem.errors import InvalidInputError, StoreCorruptError, StoreUnavailableError
 from gcmem.private_files import make_private_file
 from gcmem.protocols import Progress
-from gcmem.store.sqlite_file import StoreFile, translated_errors
+from gcmem.store.sqlite.file import StoreFile, translated_errors
 
 PAGES_A_STEP = 64
 COUNTS = "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM vectors)"

@@ -14,7 +14,7 @@ import threading
 import time
 from contextlib import closing, suppress
 
-from gcmem.store.sqlite_file import StoreFile, get_meta, set_meta, transaction
+from gcmem.store.sqlite.file import StoreFile, get_meta, set_meta, transaction
 
 WAIT_S = 0.25
 """How long a forget waits for readers. Writers wait with it, so it is short."""

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 
 from gcmem.errors import StoreUnavailableError
 from gcmem.protocols import Encoder, Progress
-from gcmem.store.sqlite_file import get_meta, set_meta
+from gcmem.store.sqlite.file import get_meta, set_meta
 from gcmem.vectors import encode
 
 BATCH = 256

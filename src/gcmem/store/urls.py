@@ -12,7 +12,7 @@ from gcmem.errors import InvalidInputError
 from gcmem.protocols import Encoder, Store
 from gcmem.store import open_embedded
 from gcmem.store.redact import redacted
-from gcmem.store.sqlite_file import IN_MEMORY
+from gcmem.store.sqlite.file import IN_MEMORY
 from gcmem.types import is_storable
 
 OPENERS = {
@@ -84,8 +84,8 @@ def _opener(url: str) -> tuple[str, str]:
 
 
 def _with_buffer(store: Store, stm: str, *, stm_size: int, namespace: str) -> Store:
-    from gcmem.store.redis_buffer import RedisBuffer
-    from gcmem.store.redis_client import RedisSettings
+    from gcmem.store.redis.buffer import RedisBuffer
+    from gcmem.store.redis.client import RedisSettings
 
     settings = RedisSettings(namespace=namespace)
     buffer = RedisBuffer(stm, log=store.log, capacity=stm_size, settings=settings)

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import uvicorn
 
 from gcmem import Memory
-from gcmem.serve.app import make_app
+from gcmem.serve.http.app import make_app
+from gcmem.serve.http.limits import Limits
 from gcmem.serve.keys import KeyStore
-from gcmem.serve.limits import Limits
 
 START_TIMEOUT_S = 20.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from itertools import product
 
-from gcmem.bench.outcomes import Condition, Outcome, Run
+from gcmem.bench.run.outcomes import Condition, Outcome, Run
 from gcmem.types import FrozenDict
 
 READERS = (

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from gcmem.bench.build import DATASETS, RATIOS, build
-from gcmem.bench.cards import FOLDER, card
-from gcmem.bench.counts import whole_numbers
-from gcmem.bench.describe import describe
-from gcmem.bench.instances import dump, load
-from gcmem.bench.labelled import pairs, sets, write_jsonl
-from gcmem.bench.leakage import leakage, names_state
-from gcmem.bench.pool import distractors, families
-from gcmem.bench.shipped import shipped, shipped_hash
+from gcmem.bench.data.build import DATASETS, RATIOS, build
+from gcmem.bench.data.counts import whole_numbers
+from gcmem.bench.data.instances import dump, load
+from gcmem.bench.data.labelled import pairs, sets, write_jsonl
+from gcmem.bench.data.leakage import leakage, names_state
+from gcmem.bench.data.pool import distractors, families
+from gcmem.bench.data.shipped import shipped, shipped_hash
+from gcmem.bench.report.cards import FOLDER, card
+from gcmem.bench.report.describe import describe
 from gcmem.errors import InvalidInputError
-from gcmem.qualify import load_pairs, load_sets
+from gcmem.judge.qualification import load_pairs, load_sets
 
 CORPUS = Path(__file__).parents[3] / "training" / "corpus"
 
@@ -161,4 +161,6 @@ def test_whole_numbers_have_the_sum_and_the_spread(
 
 @pytest.mark.parametrize("name", DATASETS)
 def test_the_card_says_what_the_data_is(name: str) -> None:
-    assert (FOLDER / f"{name}.md").read_text("utf-8") == card(name), "python -m gcmem.bench.cards"
+    assert (FOLDER / f"{name}.md").read_text("utf-8") == card(name), (
+        "python -m gcmem.bench.report.cards"
+    )

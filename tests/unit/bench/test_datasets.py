@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from gcmem.bench import instances
-from gcmem.bench.datasets import LOADERS, load_dataset
-from gcmem.bench.datasets.factconsolidation import START, frame_of
+from gcmem.bench.data import instances
+from gcmem.bench.data.datasets import LOADERS, load_dataset
+from gcmem.bench.data.datasets.factconsolidation import START, frame_of
 from gcmem.errors import DatasetNotFoundError, InvalidInputError
 
 FACTS = """Here is a list of facts:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gcmem.bench import generate
-from gcmem.bench.generate import GenerationReport, generate_pool
-from gcmem.bench.pool import load_families
-from gcmem.bench.spec import NO_STATE, load_spec
-from gcmem.bench.wording import LabelCheck
+from gcmem.bench.data import generate
+from gcmem.bench.data.generate import GenerationReport, generate_pool
+from gcmem.bench.data.pool import load_families
+from gcmem.bench.data.spec import NO_STATE, load_spec
+from gcmem.bench.data.wording import LabelCheck
 from gcmem.errors import (
     InvalidInputError,
     ModelNotFoundError,

@@ -6,9 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from gcmem.bench.instances import BenchTurn, Instance
-from gcmem.bench.outcomes import Run
-from gcmem.bench.page import (
+from gcmem.bench.data.instances import BenchTurn, Instance
+from gcmem.bench.report.page import (
     Disagreement,
     Fate,
     Table,
@@ -17,8 +16,9 @@ from gcmem.bench.page import (
     page_html,
     write_page,
 )
-from gcmem.bench.page_style import DARK, LIGHT
-from gcmem.bench.plots import PLOTS
+from gcmem.bench.report.page_style import DARK, LIGHT
+from gcmem.bench.report.plots import PLOTS
+from gcmem.bench.run.outcomes import Run
 from gcmem.types import FrozenDict
 from tests.unit.bench.synthetic import synthetic_run
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gcmem.bench.captions import CAPTIONS
-from gcmem.bench.lift import headline, interval, main_oracle, mean_lift, pairs
-from gcmem.bench.outcomes import Outcome, Run
-from gcmem.bench.plots import PLOTS
+from gcmem.bench.report.captions import CAPTIONS
+from gcmem.bench.report.lift import headline, interval, main_oracle, mean_lift, pairs
+from gcmem.bench.report.plots import PLOTS
+from gcmem.bench.run.outcomes import Outcome, Run
 from gcmem.types import FrozenDict
 from tests.unit.bench.synthetic import FAMILIES, READERS, synthetic_run
 

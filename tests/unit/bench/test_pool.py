@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gcmem.bench.build import DATASETS, build
-from gcmem.bench.pool import Family, Line, families, load_families
+from gcmem.bench.data.build import DATASETS, build
+from gcmem.bench.data.pool import Family, Line, families, load_families
 from gcmem.errors import InvalidInputError
 
 
@@ -48,9 +48,9 @@ def test_a_pool_of_ones_own_needs_no_statements(tmp_path: Path) -> None:
 
 
 def test_the_shipped_pool_can_be_read_like_ones_own() -> None:
-    import gcmem.bench.pool as pool
+    import gcmem.bench.data.pool as pool
 
-    path = Path(pool.__file__).parent / "pool" / "families.jsonl"
+    path = Path(pool.__file__).parent / "lines" / "families.jsonl"
     assert load_families(path) == families()
 
 

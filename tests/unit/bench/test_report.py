@@ -4,12 +4,12 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from gcmem.bench.compare import compare_runs
-from gcmem.bench.grid import Grid
-from gcmem.bench.report import disagreements, write_report
-from gcmem.bench.run import run_grid
-from gcmem.bench.shipped import shipped
-from gcmem.bench.streams import Texts
+from gcmem.bench.data.shipped import shipped
+from gcmem.bench.data.streams import Texts
+from gcmem.bench.report.compare import compare_runs
+from gcmem.bench.report.writing import disagreements, write_report
+from gcmem.bench.run.grid import Grid
+from gcmem.bench.run.runner import run_grid
 from gcmem.protocols import ConflictOracle, VerdictCache
 from gcmem.testing import HashEncoder, RuleOracle
 

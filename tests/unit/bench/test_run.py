@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from gcmem.bench.grid import PATHS, PRESETS, Grid, change, load_grid, preset
-from gcmem.bench.instances import Instance
-from gcmem.bench.memories import BenchMemory, set_hash
-from gcmem.bench.outcomes import Outcome, Run, load_run
-from gcmem.bench.readers import CachedChat, MajorityReader
-from gcmem.bench.run import run_grid, spread
-from gcmem.bench.scoring import holds
-from gcmem.bench.shipped import shipped
-from gcmem.bench.streams import Texts
-from gcmem.bench.thresholds import threshold_rows
+from gcmem.bench.data.instances import Instance
+from gcmem.bench.data.shipped import shipped
+from gcmem.bench.data.streams import Texts
+from gcmem.bench.run.grid import PATHS, PRESETS, Grid, change, load_grid, preset
+from gcmem.bench.run.memories import BenchMemory, set_hash
+from gcmem.bench.run.outcomes import Outcome, Run, load_run
+from gcmem.bench.run.readers import CachedChat, MajorityReader
+from gcmem.bench.run.runner import run_grid, spread
+from gcmem.bench.run.scoring import holds
+from gcmem.bench.theory.thresholds import threshold_rows
 from gcmem.errors import InvalidInputError, ModelUnavailableError
 from gcmem.protocols import ConflictOracle, Reader, VerdictCache
 from gcmem.testing import HashEncoder, RuleOracle, ScriptedChat

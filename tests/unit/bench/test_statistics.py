@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from gcmem.bench.outcomes import Condition, Outcome
-from gcmem.bench.statistics import (
+from gcmem.bench.report.statistics import (
     bootstrap_difference,
     compare_outcomes,
     false_discovery,
@@ -15,6 +14,7 @@ from gcmem.bench.statistics import (
     paired_difference,
     stars,
 )
+from gcmem.bench.run.outcomes import Condition, Outcome
 from gcmem.errors import InvalidInputError, MissingExtraError
 
 CONDITION = Condition(

@@ -6,12 +6,20 @@ from collections.abc import Sequence
 
 import pytest
 
-from gcmem.bench import paper
-from gcmem.bench.compare import compare_runs
-from gcmem.bench.outcomes import Condition, Outcome, Run
-from gcmem.bench.table import NONE, RENDERERS, Table, points, probability, to_latex, to_markdown
-from gcmem.bench.tables import TABLES, make_tables
-from gcmem.bench.tables_main import efficacy, factors
+from gcmem.bench.report import paper
+from gcmem.bench.report.compare import compare_runs
+from gcmem.bench.report.table import (
+    NONE,
+    RENDERERS,
+    Table,
+    points,
+    probability,
+    to_latex,
+    to_markdown,
+)
+from gcmem.bench.report.tables import TABLES, make_tables
+from gcmem.bench.report.tables_main import efficacy, factors
+from gcmem.bench.run.outcomes import Condition, Outcome, Run
 from gcmem.types import FrozenDict
 
 MODES = ("forced-choice", "allow-unclear")

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from gcmem.answer import LocalReader
-from gcmem.bench.epsilon import epsilon
-from gcmem.bench.expansion import declarative, expansion, keywords
-from gcmem.bench.shipped import shipped
-from gcmem.bench.theory import METHODS, recall_rows, stale_rows
-from gcmem.bench.theory_report import write_theory
+from gcmem.bench.data.shipped import shipped
+from gcmem.bench.theory.epsilon import epsilon
+from gcmem.bench.theory.report import write_theory
+from gcmem.bench.theory.theorems import METHODS, recall_rows, stale_rows
 from gcmem.errors import InvalidInputError
 from gcmem.testing import HashEncoder
 
@@ -57,11 +56,3 @@ def test_epsilon_is_measured_over_all_pairs() -> None:
     assert 0 <= found.median <= found.p90 <= 2
     with pytest.raises(InvalidInputError, match="both an old and a new"):
         epsilon(ENCODER, [])
-
-
-def test_expansion_is_measured_form_by_form() -> None:
-    rows = expansion(ENCODER, shipped("chat-medium")[:4])
-    assert len(rows) == 4
-    assert all(0 <= row.found_new <= 1 for row in rows)
-    assert declarative("What does Ana eat these days?") == "Ana eat these days"
-    assert keywords("Is v2.1 on 10.0.0.1:80?") == "v2.1 10.0.0.1:80"

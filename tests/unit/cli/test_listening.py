@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from gcmem.serve.addresses import url_of
+from gcmem.serve.http.addresses import url_of
 
 STOPS_WITHIN_S = 30
 

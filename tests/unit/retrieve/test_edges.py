@@ -7,7 +7,7 @@ import pytest
 
 from gcmem import Chunk, Conflict, Memory, Settings
 from gcmem.errors import InvalidInputError
-from gcmem.linking import Linked, link
+from gcmem.judge.ahead import Linked, link
 from gcmem.protocols import Store
 from gcmem.retrieve import retrieve
 from gcmem.store import open_embedded

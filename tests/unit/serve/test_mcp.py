@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 from mcp.types import CallToolResult, TextContent
 
 from gcmem import Memory, Scope, Settings
-from gcmem.serve.mcp import make_server
+from gcmem.serve.mcp.server import make_server
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.types import UNTRUSTED
 from tests.conftest import NOW, day, same_slot

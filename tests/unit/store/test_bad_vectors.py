@@ -114,7 +114,7 @@ def test_a_store_with_bad_vectors_says_so_and_is_mended_by_reindex(
 
 
 def test_a_bad_vector_is_not_moved_to_another_store(tmp_path: Path) -> None:
-    from gcmem.moving import migrate
+    from gcmem.transfer import migrate
 
     encoder = HashEncoder()
     path = tmp_path / "m.db"

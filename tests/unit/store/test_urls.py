@@ -14,8 +14,8 @@ from gcmem.errors import EncoderMismatchError, InvalidInputError, MissingExtraEr
 from gcmem.protocols import Encoder, Store
 from gcmem.store import LogBuffer, open_embedded
 from gcmem.store.redact import redacted
-from gcmem.store.redis_buffer import RedisBuffer
-from gcmem.store.redis_client import RedisSettings, connector, split_settings
+from gcmem.store.redis.buffer import RedisBuffer
+from gcmem.store.redis.client import RedisSettings, connector, split_settings
 from gcmem.store.urls import open_url
 from gcmem.testing import HashEncoder
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from gcmem.cli.bench import data, epsilon, expansion, report, run, theory, thresholds
+from gcmem.cli.bench import data, epsilon, report, run, theory, thresholds
 
 app = typer.Typer(rich_markup_mode=None)
 app.add_typer(data.app)
@@ -12,6 +12,5 @@ app.command()(run.run)
 app.command()(report.report)
 app.command()(report.compare)
 app.command()(epsilon.epsilon)
-app.command()(expansion.expansion)
 app.command()(theory.theory)
 app.command()(thresholds.thresholds)

@@ -10,14 +10,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from gcmem.bench.build import DATASETS, SEED, build
-from gcmem.bench.describe import describe, draw_dataset
-from gcmem.bench.generate import generate_pool
-from gcmem.bench.instances import dump
-from gcmem.bench.labelled import pairs as labelled_pairs
-from gcmem.bench.labelled import sets, write_jsonl
-from gcmem.bench.leakage import leakage as rate
-from gcmem.bench.pool import families, load_families
+from gcmem.bench.data.build import DATASETS, SEED, build
+from gcmem.bench.data.generate import generate_pool
+from gcmem.bench.data.instances import dump
+from gcmem.bench.data.labelled import pairs as labelled_pairs
+from gcmem.bench.data.labelled import sets, write_jsonl
+from gcmem.bench.data.leakage import leakage as rate
+from gcmem.bench.data.pool import families, load_families
+from gcmem.bench.report.describe import describe, draw_dataset
 from gcmem.cli.bench.sources import Dataset, Out, instances_of
 from gcmem.cli.options import AsJson
 from gcmem.cli.output import console, print_json, progress_bar, to_json

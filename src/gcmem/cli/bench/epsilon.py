@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from gcmem.bench.epsilon import epsilon as measure
-from gcmem.bench.figures import draw, histogram
+from gcmem.bench.report.figures import draw, histogram
+from gcmem.bench.theory.epsilon import epsilon as measure
 from gcmem.cli.bench.sources import Dataset, Out, instances_of
 from gcmem.cli.options import AsJson
 from gcmem.cli.output import console, print_json, progress_bar

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from gcmem.bench.compare import compare_runs
-from gcmem.bench.outcomes import load_run
-from gcmem.bench.report import write_report
-from gcmem.bench.streams import Texts
-from gcmem.bench.tables import to_markdown
+from gcmem.bench.data.streams import Texts
+from gcmem.bench.report.compare import compare_runs
+from gcmem.bench.report.tables import to_markdown
+from gcmem.bench.report.writing import write_report
+from gcmem.bench.run.outcomes import load_run
 from gcmem.cli.bench.sources import instances_of, named_oracle
 from gcmem.cli.output import console
 from gcmem.defaults import default_encoder

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from gcmem.bench.build import DATASETS
-from gcmem.bench.grid import PATHS, PRESETS, change, load_grid, preset
-from gcmem.bench.outcomes import Outcome, Run
-from gcmem.bench.readers import shared_reader
-from gcmem.bench.run import run_grid
-from gcmem.bench.shipped import shipped_hash
-from gcmem.bench.streams import Texts
+from gcmem.bench.data.build import DATASETS
+from gcmem.bench.data.shipped import shipped_hash
+from gcmem.bench.data.streams import Texts
+from gcmem.bench.run.grid import PATHS, PRESETS, change, load_grid, preset
+from gcmem.bench.run.outcomes import Outcome, Run
+from gcmem.bench.run.readers import shared_reader
+from gcmem.bench.run.runner import run_grid
 from gcmem.cli.bench.sources import instances_of, named_oracle
 from gcmem.cli.output import console, progress_bar
 from gcmem.defaults import default_encoder

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from gcmem.bench.build import DATASETS
-from gcmem.bench.datasets import LOADERS, load_dataset
-from gcmem.bench.instances import Instance, load
-from gcmem.bench.run import MakeOracle
-from gcmem.bench.shipped import shipped
+from gcmem.bench.data.build import DATASETS
+from gcmem.bench.data.datasets import LOADERS, load_dataset
+from gcmem.bench.data.instances import Instance, load
+from gcmem.bench.data.shipped import shipped
+from gcmem.bench.run.runner import MakeOracle
 from gcmem.cli.oracles import oracle_named
 from gcmem.protocols import ConflictOracle, VerdictCache
 

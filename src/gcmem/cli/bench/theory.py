@@ -7,9 +7,9 @@ from typing import Annotated, get_args
 
 import typer
 
-from gcmem.bench.streams import Style
-from gcmem.bench.theory import LENGTHS, recall_rows, stale_rows
-from gcmem.bench.theory_report import write_theory
+from gcmem.bench.data.streams import Style
+from gcmem.bench.theory.report import write_theory
+from gcmem.bench.theory.theorems import LENGTHS, recall_rows, stale_rows
 from gcmem.cli.bench.sources import Out
 from gcmem.cli.output import console, progress_bar
 from gcmem.defaults import default_encoder, default_reader

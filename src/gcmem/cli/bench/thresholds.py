@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from gcmem.bench.streams import Texts
-from gcmem.bench.thresholds import STEPS, threshold_rows
+from gcmem.bench.data.streams import Texts
+from gcmem.bench.theory.thresholds import STEPS, threshold_rows
 from gcmem.cli.bench.sources import Dataset, instances_of
 from gcmem.cli.options import AsJson
 from gcmem.cli.output import console, print_json, progress_bar

@@ -1,0 +1,1 @@
+"""Datasets: how instances look, where they come from, how they are drawn."""

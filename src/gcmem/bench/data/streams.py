@@ -1,0 +1,133 @@
+"""Long streams in which a fact changes once, for the experiments on retrieval."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+import numpy as np
+
+from gcmem.bench.data.pool import Family, distractors, families
+from gcmem.protocols import Encoder, Store, Vectors
+from gcmem.store import open_embedded
+from gcmem.types import Chunk, ChunkFilter, Scope
+
+Style = Literal["stated", "implied"]
+START = datetime(2020, 1, 1, tzinfo=UTC)
+STEP = timedelta(minutes=20)
+VARIANTS = 500
+"""Different texts that show the old state: its sentences, and two of them in one breath."""
+NOISE_EVERY = 5
+"""Before the update every fifth chunk is about something else, after it all are."""
+SCOPE = Scope(user_id="stream")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A store: `length` chunks that show the old state, one that shows the new, then others.
+
+    A shorter history is the same stream with its beginning cut off, an earlier question the same
+    stream with its end cut off: `where(old=…, after=…)`. The very first chunk states a fact of
+    `standing`, another family, that nothing contradicts.
+    """
+
+    family: Family
+    standing: Family
+    options: tuple[str, ...]
+    old_state: str
+    new_state: str
+    store: Store
+    vectors: Vectors
+    length: int
+
+    def where(self, *, old: int, after: int) -> ChunkFilter:
+        """Returns the filter that leaves `old` chunks before the update and `after` behind it."""
+        first = START + STEP * (self.length - old)
+        last = START + STEP * (self.length + after)
+        return ChunkFilter(scope=SCOPE, after=first - STEP / 2, as_of=last)
+
+    def rows(self, *, old: int, after: int) -> slice:
+        """Returns the same as a range over `vectors`."""
+        return slice(self.length - old, self.length + 1 + after)
+
+    def state_of(self, chunk_id: str) -> str | None:
+        """Returns the state a chunk shows; None for a distractor."""
+        return {"new": self.new_state, "old": self.old_state}.get(chunk_id.partition(":")[0])
+
+
+class Texts:
+    """Embeds every text once, however often streams use it."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self._vectors: dict[str, Vectors] = {}
+
+    def vectors(self, texts: list[str]) -> Vectors:
+        """Returns one row a text."""
+        missing = list(dict.fromkeys(t for t in texts if t not in self._vectors))
+        for text, vector in zip(missing, self.encoder.encode(missing), strict=True):
+            self._vectors[text] = vector
+        return np.stack([self._vectors[text] for text in texts])
+
+
+def make_stream(
+    texts: Texts, family: Family, *, style: Style, old: int, after: int, seed: int
+) -> Stream:
+    """Writes a stream of a family; the two states, the wording and the order follow the seed."""
+    rng = random.Random(f"{family.name} {style} {seed}")
+    old_state, new_state = rng.sample(sorted(family.states), 2)
+    said = _variants(family, old_state, style, rng)
+    names = [other.name for other in families()]
+    standing = families()[(names.index(family.name) + 1) % len(names)]
+    noise = _noise({family.name, standing.name}, rng)
+    rows = [
+        ("noise", rng.choice(noise)) if n % NOISE_EVERY == 0 else ("old", rng.choice(said))
+        for n in range(old)
+    ]
+    rows[0] = ("standing", rng.choice(standing.statements[rng.choice(sorted(standing.states))]))
+    rows.append(("new", rng.choice(_lines(family, new_state, style))))
+    rows += [("noise", text) for text in rng.sample(noise, after)]
+    vectors = texts.vectors([text for _, text in rows])
+    store = open_embedded(":memory:", encoder=texts.encoder, stm_size=10)
+    chunks = [
+        Chunk(id=f"{kind}:{n}", text=text, at=START + STEP * n, recorded_at=START, scope=SCOPE)
+        for n, (kind, text) in enumerate(rows)
+    ]
+    store.log.append(chunks, vectors, encoder_id=texts.encoder.id)
+    return Stream(
+        family=family,
+        standing=standing,
+        options=tuple(sorted(family.states)),
+        old_state=old_state,
+        new_state=new_state,
+        store=store,
+        vectors=vectors,
+        length=old,
+    )
+
+
+def _lines(family: Family, state: str, style: Style) -> list[str]:
+    if style == "stated":
+        return list(family.statements[state])
+    return [line.text for line in family.states[state]]
+
+
+def _variants(family: Family, state: str, style: Style, rng: random.Random) -> list[str]:
+    lines, shown = _lines(family, state, style), _lines(family, state, "implied")
+    texts = dict.fromkeys(lines)
+    while len(texts) < VARIANTS:
+        texts[f"{rng.choice(lines)} {rng.choice(shown)}"] = None
+    return list(texts)
+
+
+def _noise(left_out: set[str], rng: random.Random) -> list[str]:
+    others = [
+        line.text
+        for other in families()
+        if other.name not in left_out
+        for lines in other.states.values()
+        for line in rng.sample(lines, 4)
+    ]
+    return [line.text for line in distractors()] + others

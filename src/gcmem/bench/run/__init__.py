@@ -1,0 +1,1 @@
+"""Runs a grid of conditions over datasets."""

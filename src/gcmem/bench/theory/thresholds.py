@@ -1,0 +1,97 @@
+"""How good must κ be? A perfect oracle, made worse step by step, through the same pipeline.
+
+The paper asks for a recall above a half. This measures what accuracy and keep rate come of every
+precision and recall, so that the rule behind `gcmem qualify` is checked rather than believed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from gcmem.bench.data.instances import Instance
+from gcmem.bench.data.streams import Texts
+from gcmem.bench.run.memories import BenchMemory
+from gcmem.bench.run.readers import MajorityReader
+from gcmem.judge.pairs import in_order
+from gcmem.protocols import Progress
+from gcmem.resolve import temporal_dominance
+from gcmem.types import CandidateSet, Conflict, Prompt
+
+STEPS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdRow:
+    """What becomes of the answers with an oracle of this precision and recall over pairs."""
+
+    precision: float
+    recall: float
+    accuracy: float
+    keep_rate: float
+
+
+class DegradedOracle:
+    """Finds each gold pair with the chance `recall`, and adds wrong pairs to reach `precision`."""
+
+    def __init__(self, instance: Instance, *, precision: float, recall: float, seed: int) -> None:
+        self._gold = {frozenset(pair) for pair in instance.conflicts}
+        self._precision = precision
+        self._recall = recall
+        self._rng = random.Random(f"{instance.id} {precision} {recall} {seed}")
+        self.id = f"gold[p={precision:g},r={recall:g}]"
+
+    def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
+        """Returns right pairs and wrong ones."""
+        pairs = [in_order(a.chunk, b.chunk) for a, b in combinations(candidates, 2)]
+        gold = [(a, b) for a, b in pairs if frozenset((a.id, b.id)) in self._gold]
+        other = [(a, b) for a, b in pairs if frozenset((a.id, b.id)) not in self._gold]
+        found = [pair for pair in gold if self._rng.random() < self._recall]
+        wrong = round(len(found) * (1 - self._precision) / self._precision)
+        found += self._rng.sample(other, min(wrong, len(other)))
+        return tuple(Conflict(older=a.id, newer=b.id, score=1.0, oracle=self.id) for a, b in found)
+
+
+def threshold_rows(
+    texts: Texts,
+    instances: Sequence[Instance],
+    *,
+    steps: Sequence[float] = STEPS,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> list[ThresholdRow]:
+    """Runs every precision and recall over bags of facts, with the reader of Theorem 2."""
+    found: dict[tuple[float, float], list[tuple[bool, float]]] = {}
+    for number, instance in enumerate(instances, 1):
+        memory = BenchMemory.of(instance, texts)
+        candidates = memory.candidates("bag", "none", 0)
+        reader = MajorityReader(memory.states, instance.answer)
+        live = set(instance.must_keep)
+        for precision in steps:
+            for recall in steps:
+                oracle = DegradedOracle(instance, precision=precision, recall=recall, seed=seed)
+                kept = temporal_dominance(candidates, oracle.judge(candidates)).kept
+                prompt = Prompt(
+                    question=instance.question,
+                    chunks=tuple(item.chunk for item in kept),
+                    options=instance.options,
+                    mode="forced-choice",
+                )
+                stayed = live & {item.chunk.id for item in kept}
+                found.setdefault((precision, recall), []).append(
+                    (reader.read([prompt])[0].choice == instance.answer, len(stayed) / len(live))
+                )
+        memory.store.close()
+        if progress is not None:
+            progress(number, len(instances))
+    return [
+        ThresholdRow(
+            precision=precision,
+            recall=recall,
+            accuracy=round(sum(right for right, _ in rows) / len(rows), 4),
+            keep_rate=round(sum(kept for _, kept in rows) / len(rows), 4),
+        )
+        for (precision, recall), rows in found.items()
+    ]

@@ -1,0 +1,110 @@
+"""κ over a whole set at once: what each chunk says of the options, read as one timeline."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from gcmem.judge.local.timeline import Matrix, posterior
+from gcmem.judge.pairs import ASSISTANT, ROLES, by_time, can_conflict
+from gcmem.protocols import ConflictOracle, StanceClassifier, VerdictCache
+from gcmem.types import OPTION, CandidateSet, Chunk, Conflict
+
+THRESHOLD = 0.6
+ON_TOPIC = 0.05
+"""A chunk that is less on the topic than this is not held against any other."""
+
+
+class JointOracle:
+    """Infers states where the answer options are known, and asks `pairwise` in any case.
+
+    A behaviour ("Had the ribeye again.") contradicts no other sentence; what it says of the
+    state does. Each chunk's stance towards the options is read, the stances of all chunks are
+    joined over time, and two chunks conflict as far as their states differ. Without options, and
+    for what is said outright, `pairwise` decides.
+    """
+
+    def __init__(
+        self,
+        stances: StanceClassifier,
+        pairwise: ConflictOracle,
+        *,
+        threshold: float = THRESHOLD,
+        cache: VerdictCache | None = None,
+    ) -> None:
+        self._stances = stances
+        self._pairwise = pairwise
+        self._threshold = threshold
+        self._cache = cache
+        self.id = pairwise.id
+
+    def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
+        """Returns the conflicts of both, each pair once with its higher score."""
+        found = {(c.older, c.newer): c for c in self._pairwise.judge(candidates)}
+        if len(candidates.options) > 1:
+            for conflict in self._by_state(candidates):
+                pair = (conflict.older, conflict.newer)
+                if pair not in found or found[pair].score < conflict.score:
+                    found[pair] = conflict
+        return tuple(found.values())
+
+    def _by_state(self, candidates: CandidateSet) -> list[Conflict]:
+        groups: dict[str | None, list[Chunk]] = defaultdict(list)
+        for chunk in asked_about(candidates):
+            groups[chunk.scope.user_id].append(chunk)
+        found: list[Conflict] = []
+        for chunks in groups.values():
+            chunks.sort(key=by_time)
+            found += self._timeline(candidates.query, candidates.options, chunks)
+        return found
+
+    def _timeline(
+        self, question: str, options: Sequence[str], chunks: list[Chunk]
+    ) -> list[Conflict]:
+        said = self._said(question, options, chunks)
+        on_topic = 1 - said[:, -1]
+        states = posterior(said[:, :-1] / np.maximum(on_topic[:, None], 1e-9), on_topic)
+        close = [n for n in range(len(chunks)) if on_topic[n] >= ON_TOPIC]
+        return [
+            Conflict(older=chunks[a].id, newer=chunks[b].id, score=score, oracle=self.id)
+            for number, a in enumerate(close)
+            for b in close[number + 1 :]
+            if chunks[a].precedes(chunks[b]) and can_conflict(chunks[a], chunks[b])
+            if (score := float(on_topic[a] * on_topic[b] * (1 - states[a] @ states[b])))
+            >= self._threshold
+        ]
+
+    def _said(self, question: str, options: Sequence[str], chunks: list[Chunk]) -> Matrix:
+        """Returns the stances, a row a chunk; what the cache knows is not read again."""
+        asked = "\n".join((question, *options))
+        keys = [(chunk.id, f"{OPTION}{n}") for chunk in chunks for n in range(len(options) + 1)]
+        known = {} if self._cache is None else self._cache.get(self._stances.id, asked, keys)
+        missing = [c for c in chunks if (c.id, f"{OPTION}0") not in known]
+        if missing:
+            read = self._stances.stances(question, options, [c.text for c in missing])
+            fresh = {
+                (chunk.id, f"{OPTION}{n}"): score
+                for chunk, row in zip(missing, read, strict=True)
+                for n, score in enumerate(row)
+            }
+            known = known | fresh
+            if self._cache is not None:
+                self._cache.put(self._stances.id, asked, fresh)
+        return np.array([known[key] for key in keys]).reshape(len(chunks), -1)
+
+
+def asked_about(candidates: CandidateSet) -> list[Chunk]:
+    """Returns the dated chunks; if the question names a speaker, that one's and nobody else's.
+
+    What an assistant says counts only where nobody else speaks.
+    """
+    chunks = [item.chunk for item in candidates if item.chunk.at is not None]
+    heard = [chunk for chunk in chunks if chunk.speaker != ASSISTANT]
+    chunks = heard or chunks
+    words = set(re.findall(r"\w+", candidates.query.casefold()))
+    people = {c.speaker for c in chunks} - ROLES
+    named = {p for p in people if words.issuperset(re.findall(r"\w+", p.casefold()))}
+    return [c for c in chunks if not named or c.speaker in named or c.speaker in ROLES]

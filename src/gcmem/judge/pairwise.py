@@ -1,0 +1,252 @@
+"""Makes a conflict oracle of anything that can score a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from gcmem import deadline
+from gcmem.calls import as_one_call, current_call
+from gcmem.errors import InvalidInputError
+from gcmem.judge.local.focus import Focus
+from gcmem.judge.pairs import by_time, possible_pairs
+from gcmem.protocols import Encoder, PairClassifier, QuickClassifier, Vectors, VerdictCache
+from gcmem.types import CandidateSet, Chunk, Conflict
+
+Pair = tuple[Chunk, Chunk]
+Key = tuple[str, str]
+Queues = dict[str, list[Chunk]]
+
+GLANCE = " at a glance"
+"""What follows a classifier's id where its first guesses are kept."""
+CLOSENESS, ON_TOPIC = 0.175, 0.1
+"""How close a gate wants two chunks to be, to the question and to each other, and to the former."""
+FEW = 6
+"""If a set has no more pairs than this, they need only be half as close, and to each other.
+
+Of no more pairs than this behind the gate, every one is read.
+"""
+NEAR = 4
+"""Behind a gate, a chunk is held against so many newer ones: the newest, and the closest."""
+PROMISING = 0.08
+"""Of many pairs behind a gate, those that look less like a conflict at a glance are not read."""
+
+
+def closeness(one: Vectors, other: Vectors, question: Vectors | None) -> Vectors:
+    """Returns how close two texts a row are: the further one to the question, and to each other.
+
+    Two that have nothing to do with the question count as opposites, however alike they are.
+    Row by row: in a matrix product a pair's cosine would depend on the pairs around it.
+    """
+    similar: Vectors = (one * other).sum(axis=-1)
+    if question is None:
+        return similar
+    asked = np.minimum((one * question).sum(axis=-1), (other * question).sum(axis=-1))
+    # One bound on both: much of what answers a question has few words in common with it.
+    return np.where(asked < ON_TOPIC, np.float32(-1.0), (similar + asked) / 2)
+
+
+class TopicGate:
+    """Lets through the pairs that could matter: both on the question's topic, and on one topic.
+
+    A chunk that has nothing to do with the question can neither answer it nor contradict what
+    does. `bound` is the least closeness, in cosines by this encoder. Of a few pairs little would
+    be saved: half of it is enough for them, and the question does not count.
+    """
+
+    def __init__(self, encoder: Encoder, *, bound: float = CLOSENESS) -> None:
+        self._encoder = encoder
+        self._bound = bound
+
+    def open_to(self, candidates: CandidateSet, pairs: list[Pair]) -> list[Pair]:
+        """Returns the pairs of the set that are worth judging, the closest first."""
+        if not pairs:
+            return []
+        few = len(pairs) <= FEW
+        asked = [] if few or not candidates.query.strip() else [candidates.query]
+        chunks = {chunk.id: chunk for pair in pairs for chunk in pair}
+        # By id as well: once a chunk is erased, nobody finds its vector by its text.
+        keys = [("chunk", self._encoder.id, chunk.id, chunk.text) for chunk in chunks.values()]
+        texts = [chunk.text for chunk in chunks.values()]
+        vectors = current_call().vectors(keys, texts, self._encoder)
+        row = {chunk_id: number for number, chunk_id in enumerate(chunks)}
+        close = closeness(
+            vectors[[row[older.id] for older, _ in pairs]],
+            vectors[[row[newer.id] for _, newer in pairs]],
+            self._encoder.encode(asked)[0] if asked else None,
+        )
+        order = np.argsort(-close, kind="stable").tolist()
+        bound = self._bound / 2 if few else self._bound
+        return [pairs[n] for n in order if close[n] >= bound]
+
+
+class PairwiseOracle:
+    """Holds every chunk against newer ones, until one contradicts it.
+
+    The newest come first; behind a gate, the newest does, then the closest, then a few more.
+    Where the classifier has a glance, that says which of them are read first, and of many which are
+    not read at all. What has contradicted one chunk is held against the older others too, as far as
+    gate and glance let it: a fact that changed was often said many times before.
+
+    Pairs of two users and pairs with the same text can't conflict; what the gate stops is not
+    judged, what the cache knows is not judged again. Since one witness is enough to shadow a chunk,
+    the conflicts returned are those needed for the verdict, not all that exist; a pair that can't
+    be ordered in time is always judged, so that it can be reported.
+    """
+
+    def __init__(
+        self,
+        classifier: PairClassifier,
+        *,
+        threshold: float = 0.5,
+        gate: TopicGate | None = None,
+        focus: Focus | None = None,
+        cache: VerdictCache | None = None,
+    ) -> None:
+        if not 0.0 <= threshold <= 1.0:
+            raise InvalidInputError(f"threshold={threshold}: pass a value from 0 to 1")
+        self._classifier = classifier
+        self._threshold = threshold
+        self._gate = gate
+        self._focus = focus
+        self._cache = cache
+        # What is qualified is the classifier at a threshold, not the classifier.
+        own = getattr(classifier, "threshold", 0.5)
+        self.id = classifier.id if threshold == own else f"{classifier.id}[>={threshold:g}]"
+
+    @as_one_call
+    def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
+        """Returns the conflicts that decide which chunks stay."""
+        *stages, far = self._witnesses(candidates)
+        by_id = {item.chunk.id: item.chunk for item in candidates}
+        reading = _Reading(self._classifier, candidates.query, self._focus, self._cache)
+        every = (*stages, far)
+        count = sum(len(queue) for queues in every for queue in queues.values())
+        least = min(PROMISING, self._threshold) if self._gate and count > FEW else 0.0
+        reading.recall((by_id[i], n) for queues in every for i in queues for n in queues[i])
+        found: list[Conflict] = []
+        shadowed: set[str] = set()
+        for number, near in enumerate(stages, 1):
+            while near := _left(near, by_id, shadowed):
+                deadline.check()
+                near = reading.likeliest_first(near, by_id, least=least)
+                batch = [(by_id[i], queue.pop(0)) for i, queue in near.items() if queue]
+                witnesses: set[str] = set()
+                for (older, newer), score in zip(batch, reading.scores(batch), strict=True):
+                    if score >= self._threshold:
+                        found.append(
+                            Conflict(older=older.id, newer=newer.id, score=score, oracle=self.id)
+                        )
+                        if older.precedes(newer):
+                            shadowed.add(older.id)
+                            witnesses.add(newer.id)
+                for queues in every[number:]:
+                    for i, queue in queues.items():
+                        near[i] = [*near.get(i, []), *(n for n in queue if n.id in witnesses)]
+                        queues[i] = [n for n in queue if n.id not in witnesses]
+        return tuple(found)
+
+    def _witnesses(self, candidates: CandidateSet) -> tuple[Queues, ...]:
+        """Returns, for each chunk's id, what it is held against in each stage, and last perhaps."""
+        pairs = possible_pairs(candidates)
+        if self._gate is None:
+            pairs.sort(key=lambda pair: by_time(pair[1]), reverse=True)
+        else:
+            pairs = self._gate.open_to(candidates, pairs)
+        newer: Queues = {}  # by id: hashing whole chunks takes longer than this
+        for one, other in pairs:
+            newer.setdefault(one.id, []).append(other)
+        if self._gate is None:
+            return newer, {}
+        by_id = {item.chunk.id: item.chunk for item in candidates}
+        stages: tuple[Queues, ...] = ({}, {}, {}, {})
+        newest, nearest, near, far = stages
+        for i, queue in newer.items():
+            free = [other for other in queue if _unordered(by_id[i], other)]
+            later = [other for other in queue if not _unordered(by_id[i], other)]
+            last = [later.pop(later.index(max(later, key=by_time)))] if later else []
+            newest[i], nearest[i] = [*last, *free], later[:1]
+            near[i], far[i] = later[1 : NEAR - 1], later[NEAR - 1 :]
+        return stages
+
+
+def _left(queues: Queues, by_id: Mapping[str, Chunk], shadowed: set[str]) -> Queues:
+    """Returns what is still to be judged: a shadowed chunk needs no other witness."""
+    left = {
+        i: [n for n in queue if i not in shadowed or _unordered(by_id[i], n)]
+        for i, queue in queues.items()
+    }
+    return {i: queue for i, queue in left.items() if queue}
+
+
+class _Reading:
+    """What is known of the pairs of one set: scores, and glances at those not read yet."""
+
+    def __init__(
+        self,
+        classifier: PairClassifier,
+        question: str,
+        focus: Focus | None,
+        cache: VerdictCache | None,
+    ) -> None:
+        self._classifier, self._question, self._cache = classifier, question, cache
+        self._score = partial(focus.score, classifier.score) if focus else classifier.score
+        self._known: dict[Key, float] = {}
+        self._glanced: dict[Key, float] = {}
+        self._glance = classifier.glance if isinstance(classifier, QuickClassifier) else None
+        self._glance_id = classifier.id + GLANCE
+
+    def recall(self, pairs: Iterable[Pair]) -> None:
+        """Looks up, at once, what the cache knows of the pairs."""
+        if self._cache is None:
+            return
+        keys = [(older.id, newer.id) for older, newer in pairs]
+        self._known = self._cache.get(self._classifier.id, self._question, keys)
+        if self._glance is not None:
+            self._glanced = self._cache.get(self._glance_id, self._question, keys)
+
+    def scores(self, pairs: list[Pair]) -> list[float]:
+        """Returns how surely each pair contradicts."""
+        self._known |= self._read(pairs, self._known, self._classifier.id, self._score)
+        return [self._known[older.id, newer.id] for older, newer in pairs]
+
+    def likeliest_first(
+        self, queues: Queues, by_id: Mapping[str, Chunk], *, least: float
+    ) -> Queues:
+        """Returns the queues, each in the order that a glance gives, as far as it gives `least`."""
+        if self._glance is None:
+            return queues
+        pairs = [(by_id[i], newer) for i, queue in queues.items() for newer in queue]
+        unknown = [(a, b) for a, b in pairs if (a.id, b.id) not in self._known]
+        self._glanced |= self._read(unknown, self._glanced, self._glance_id, self._glance)
+        # Glances first: what is known by now must not change the order that it was read in.
+        glances = self._known | self._glanced
+        worth = {
+            i: [n for n in queue if glances[i, n.id] >= least or _unordered(by_id[i], n)]
+            for i, queue in queues.items()
+        }
+        return {
+            i: sorted(queue, key=lambda newer, i=i: -glances[i, newer.id])  # type: ignore[misc]
+            for i, queue in worth.items()
+        }
+
+    def _read(
+        self,
+        pairs: list[Pair],
+        known: Mapping[Key, float],
+        scorer: str,
+        score: Callable[[str, Sequence[tuple[str, str]]], list[float]],
+    ) -> dict[Key, float]:
+        """Returns the scores of the pairs that are not known, and keeps them."""
+        missing = [(a, b) for a, b in pairs if (a.id, b.id) not in known]
+        scores = score(self._question, [(a.text, b.text) for a, b in missing]) if missing else []
+        fresh = {(a.id, b.id): s for (a, b), s in zip(missing, scores, strict=True)}
+        if self._cache is not None and fresh:
+            self._cache.put(scorer, self._question, fresh)
+        return fresh
+
+
+def _unordered(a: Chunk, b: Chunk) -> bool:
+    return a.precedes(b) is None

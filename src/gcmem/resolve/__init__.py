@@ -1,0 +1,19 @@
+"""Stage 5: temporal dominance Φ_T, and the baselines and ablations it is measured against."""
+
+from gcmem.resolve.baselines import (
+    MultiFactor,
+    multi_factor,
+    standard,
+    time_decay,
+    timestamp_rerank,
+)
+from gcmem.resolve.temporal import temporal_dominance
+
+__all__ = [
+    "MultiFactor",
+    "multi_factor",
+    "standard",
+    "temporal_dominance",
+    "time_decay",
+    "timestamp_rerank",
+]

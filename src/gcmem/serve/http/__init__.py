@@ -1,0 +1,1 @@
+"""REST: a memory behind keys, limits and metrics. `app.make_app` is the application."""

@@ -1,0 +1,132 @@
+"""Prometheus metrics in a registry of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from gcmem.judge.pairwise import GLANCE
+from gcmem.protocols import Store, VerdictCache
+from gcmem.types import Conflict, Resolution, SearchResult, Timings
+
+__all__ = ["CONTENT_TYPE_LATEST", "CountedVerdicts", "Metrics", "counted"]
+
+STAGES = ("encode", "retrieve", "conflict", "dominance", "read")
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Metrics:
+    """What the server counts; no label names a user, a key or a text."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "gcmem_requests", "Requests.", ["route", "method", "status"], registry=self.registry
+        )
+        self.in_flight = Gauge(
+            "gcmem_requests_in_flight", "Requests being answered.", registry=self.registry
+        )
+        self.request_seconds = Histogram(
+            "gcmem_request_seconds",
+            "Time to answer a request.",
+            ["route"],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.stage_seconds = Histogram(
+            "gcmem_stage_seconds",
+            "Time in each stage of a read.",
+            ["route", "stage"],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.added = Counter("gcmem_chunks_added", "Chunks stored.", registry=self.registry)
+        self.shadows = Counter(
+            "gcmem_shadows", "Chunks that a newer one contradicted.", registry=self.registry
+        )
+        self.verdicts = Counter(
+            "gcmem_verdicts",
+            "Candidates by what became of them; pairs that no time orders are undecided.",
+            ["verdict"],
+            registry=self.registry,
+        )
+        self.kappa = Counter(
+            "gcmem_kappa_scores",
+            "Scores that the conflict oracle needed, by where they came from.",
+            ["source"],
+            registry=self.registry,
+        )
+
+    def observe_resolution(
+        self, found: SearchResult | Resolution, *, route: str, timings: Timings
+    ) -> None:
+        """Counts what a read found, and how long its stages took."""
+        self.shadows.inc(len(found.shadows))
+        self.verdicts.labels("kept").inc(len(found.kept))
+        self.verdicts.labels("shadowed").inc(len(found.shadows))
+        self.verdicts.labels("undecided").inc(len(found.undecided))
+        for stage in STAGES:
+            spent_ms = getattr(timings, f"{stage}_ms")
+            if spent_ms:
+                self.stage_seconds.labels(route, stage).observe(spent_ms / 1000)
+
+    def render(self) -> bytes:
+        """Returns the page that Prometheus reads."""
+        return generate_latest(self.registry)
+
+
+class CountedVerdicts:
+    """A verdict cache that counts: what it knows is a hit, what it is given came from κ.
+
+    First guesses are no scores, and are not counted.
+    """
+
+    def __init__(self, cache: VerdictCache, metrics: Metrics) -> None:
+        self._cache = cache
+        self._hits = metrics.kappa.labels("cache")
+        self._calls = metrics.kappa.labels("model")
+
+    def get(
+        self, oracle: str, question: str, pairs: Sequence[tuple[str, str]]
+    ) -> dict[tuple[str, str], float]:
+        """Returns the known scores, and counts them."""
+        known = self._cache.get(oracle, question, pairs)
+        if not oracle.endswith(GLANCE):
+            self._hits.inc(len(known))
+        return known
+
+    def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
+        """Keeps scores that a model has just made, and counts them."""
+        if not oracle.endswith(GLANCE):
+            self._calls.inc(len(scores))
+        self._cache.put(oracle, question, scores)
+
+    def link(self, conflicts: Sequence[Conflict]) -> None:
+        """Keeps conflicts as edges."""
+        self._cache.link(conflicts)
+
+    def linked_up_to(self, oracle: str) -> int:
+        """Returns how far an oracle has searched the log."""
+        return self._cache.linked_up_to(oracle)
+
+    def set_linked_up_to(self, oracle: str, seq: int) -> None:
+        """Keeps how far an oracle has searched the log."""
+        self._cache.set_linked_up_to(oracle, seq)
+
+    def witnesses(self, oracle: str, ids: Sequence[str]) -> dict[str, list[str]]:
+        """Returns the newer ends of an oracle's edges."""
+        return self._cache.witnesses(oracle, ids)
+
+    def close(self) -> None:
+        """Releases the cache."""
+        self._cache.close()
+
+
+def counted(store: Store, metrics: Metrics) -> Store:
+    """Returns the store with its verdict cache counted; open a Memory over it."""
+    if store.verdicts is None:
+        return store
+    return replace(store, verdicts=CountedVerdicts(store.verdicts, metrics))

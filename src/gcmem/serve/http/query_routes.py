@@ -1,0 +1,133 @@
+"""/v1/search, /v1/ask and /v1/resolve: what is still true."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from gcmem.resolve.documents import DocumentResolution, resolve
+from gcmem.serve.http import schemas, telemetry
+from gcmem.serve.http.access import Caller
+from gcmem.serve.http.memory_routes import WRITE, fields
+from gcmem.serve.http.rendering import answers_json, search_json
+from gcmem.serve.http.service import Service, caller_of
+from gcmem.serve.http.sizes import check_comparable, json_reply
+from gcmem.storable import check_metadata
+from gcmem.types import Answer, SearchResult
+
+Asking = Annotated[Caller, Depends(caller_of)]
+
+
+def query_routes(service: Service) -> APIRouter:
+    """Returns the routes that judge."""
+    router = APIRouter(prefix="/v1", tags=["queries"])
+    memory, spans, metrics = service.memory, service.spans, service.metrics
+
+    @router.post(
+        "/search", response_model=schemas.SearchReply, responses=WRITE, operation_id="search"
+    )
+    async def search(body: schemas.SearchRequest, request: Request, caller: Asking) -> Response:
+        """Find what is still true, and what is not with the newer memory that says so."""
+        scope = caller.narrow(body.asked_scope())
+        with spans.open(
+            "search_memory", headers=request.headers, query=body.query, agent_id=scope.agent_id
+        ) as outcome:
+
+            def find() -> tuple[SearchResult, bytes]:
+                found = memory.search(
+                    body.query,
+                    **fields(scope),
+                    k=body.k,
+                    as_of=body.as_of,
+                    known_at=body.known_at,
+                    filters=body.filters,
+                    mode=body.mode,
+                    options=body.options,
+                )
+                return found, search_json(found, oracle=service.oracle_json, limits=service.limits)
+
+            result, reply = await service.run(find, caller=caller)
+            outcome |= {
+                telemetry.KEPT: len(result.kept),
+                telemetry.SHADOWS: len(result.shadows),
+            }
+        metrics.observe_resolution(result, route="/v1/search", timings=result.timings)
+        return json_reply(reply)
+
+    @router.post("/ask", response_model=schemas.AskReply, responses=WRITE, operation_id="ask")
+    async def ask(body: schemas.AskRequest, request: Request, caller: Asking) -> Response:
+        """Answer a question by one or more paths over the same candidates."""
+        scope = caller.narrow(body.asked_scope())
+        with spans.open(
+            "search_memory", headers=request.headers, query=body.question, agent_id=scope.agent_id
+        ) as outcome:
+
+            def answer() -> tuple[tuple[Answer, ...], bytes]:
+                found = memory.ask_paths(
+                    body.question,
+                    **fields(scope),
+                    options=body.options,
+                    k=body.k,
+                    as_of=body.as_of,
+                    known_at=body.known_at,
+                    filters=body.filters,
+                    paths=body.paths,
+                    mode=body.mode,
+                )
+                return found, answers_json(found, limits=service.limits)
+
+            answers, reply = await service.run(answer, caller=caller)
+            found = next((a for a in answers if a.path == "gcmem"), answers[0])
+            outcome |= {
+                telemetry.KEPT: len(found.resolution.kept),
+                telemetry.SHADOWS: len(found.resolution.shadows),
+            }
+        metrics.observe_resolution(found.resolution, route="/v1/ask", timings=found.timings)
+        return json_reply(reply)
+
+    @router.post(
+        "/resolve", response_model=schemas.ResolveReply, responses=WRITE, operation_id="resolve"
+    )
+    async def resolve_documents(body: schemas.ResolveRequest, caller: Asking) -> Response:
+        """Split documents into those that are still true and those that a newer one contradicts.
+
+        Nothing is stored.
+        """
+        for document in body.documents:
+            check_metadata(document.model_extra or {})  # it is sent back, so it must be JSON
+        documents = [d.model_dump(mode="json", exclude_none=True) for d in body.documents]
+        check_comparable(documents, limits=service.limits)
+        found = await service.run(
+            partial(
+                resolve,
+                documents,
+                query=body.query,
+                oracle=service.resolver,
+                options=body.options,
+                require_qualified=not service.memory.removes,
+            ),
+            caller=caller,
+        )
+        return JSONResponse(_resolution_json(found))
+
+    return router
+
+
+def _resolution_json(found: DocumentResolution[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "kept": list(found.kept),
+        "shadows": [
+            {
+                "document": shadow.document,
+                "witness": shadow.witness,
+                "score": shadow.conflict.score,
+                "oracle": shadow.conflict.oracle,
+            }
+            for shadow in found.shadows
+        ],
+        "undecided": [list(pair) for pair in found.undecided],
+    }

@@ -1,0 +1,95 @@
+"""How the server and its oracle are doing, and who asks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.responses import JSONResponse, Response
+
+from gcmem.judge.qualification import GOOD, LEAST
+from gcmem.serve.http import schemas
+from gcmem.serve.http.access import Caller
+from gcmem.serve.http.metrics import CONTENT_TYPE_LATEST
+from gcmem.serve.http.problems import responses
+from gcmem.serve.http.service import Service, caller_of
+from gcmem.serve.http.workers import Probe
+
+READY_TIMEOUT_S = 3.0
+ASKED = responses(401, 403, 429, 500, 503)
+
+Asking = Annotated[Caller, Depends(caller_of)]
+
+
+def caller_routes(service: Service) -> APIRouter:
+    """Returns the routes that read no memory, but need a key."""
+    router = APIRouter(tags=["status"])
+
+    @router.get(
+        "/v1/qualify", response_model=schemas.QualifyReply, responses=ASKED, operation_id="qualify"
+    )
+    async def qualify(caller: Asking) -> Response:
+        """Name the conflict oracle, what it was found fit for, and by which rule."""
+        return JSONResponse(
+            {
+                **service.oracle_json,
+                "may_remove": service.memory.removes,
+                "rule": {"unfit_at_or_below": LEAST, "optimal_from": GOOD},
+            }
+        )
+
+    @router.get("/v1/whoami", response_model=schemas.Whoami, responses=ASKED, operation_id="whoami")
+    async def whoami(caller: Asking) -> Response:
+        """Name the key of this request, and the scope it is bound to."""
+        return JSONResponse(
+            {
+                "name": caller.name,
+                "user_id": caller.scope.user_id,
+                "agent_id": caller.scope.agent_id,
+                "run_id": caller.scope.run_id,
+                "read_only": caller.read_only,
+                "untrusted": caller.untrusted,
+            }
+        )
+
+    @router.get(
+        "/metrics",
+        response_class=Response,
+        responses={
+            **ASKED,
+            200: {"description": "Prometheus text.", "content": {"text/plain": {}}},
+        },
+        operation_id="metrics",
+    )
+    async def metrics(caller: Asking) -> Response:
+        """Give Prometheus its figures; they are of all scopes, so a bound key may not see them."""
+        caller.check_is_unbound()
+        return Response(service.metrics.render(), media_type=CONTENT_TYPE_LATEST)
+
+    return router
+
+
+def health_routes(service: Service) -> APIRouter:
+    """Returns the routes that anybody may ask."""
+    router = APIRouter(tags=["status"])
+    probe = Probe(service.check_ready, timeout_s=READY_TIMEOUT_S)
+
+    @router.get(
+        "/healthz", response_model=schemas.Health, responses=responses(500), operation_id="healthz"
+    )
+    async def healthz() -> Response:
+        """Say that the process answers; needs no key."""
+        return JSONResponse({"status": "ok"})
+
+    @router.get(
+        "/readyz",
+        response_model=schemas.Health,
+        responses=responses(500, 503),
+        operation_id="readyz",
+    )
+    async def readyz() -> Response:
+        """Say that the store is reachable and the models are loaded; needs no key."""
+        await probe.run()
+        return JSONResponse({"status": "ok"})
+
+    return router

@@ -1,0 +1,81 @@
+"""Pages of the timeline, each chunk with the newer one that is known to contradict it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from gcmem.memory import Memory
+from gcmem.outdated import Witness, judged_up_to, known_witnesses
+from gcmem.serve.http.cursors import cursor_of, place_of
+from gcmem.types import Chunk, ChunkFilter
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST = datetime.min.replace(tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Part of a timeline; `next` continues it, None at its end."""
+
+    chunks: tuple[Chunk, ...]
+    witnesses: dict[str, Witness]
+    linked_up_to: int
+    next: str | None
+
+    def is_judged(self, chunk: Chunk) -> bool:
+        """Tells whether a chunk was compared with others, by `link` or by a search."""
+        return chunk.id in self.witnesses or (chunk.seq or 0) <= self.linked_up_to
+
+
+def page_of(
+    memory: Memory, where: ChunkFilter, *, newest_first: bool, limit: int, before: str | None
+) -> Page:
+    """Returns one page; appends between two pages neither repeat nor hide a chunk."""
+    chunks = _read(memory, where, newest_first=newest_first, limit=limit + 1, before=before)
+    shown = chunks[:limit]
+    return Page(
+        chunks=shown,
+        witnesses=known_witnesses(
+            memory.store,
+            shown,
+            oracle=memory.oracle.id,
+            where=where,
+            respect_trust=memory.settings.respect_trust,
+        ),
+        linked_up_to=judged_up_to(memory.store, oracle=memory.oracle.id),
+        next=cursor_of(shown[-1], chunks[limit]) if len(chunks) > limit else None,
+    )
+
+
+def _read(
+    memory: Memory, where: ChunkFilter, *, newest_first: bool, limit: int, before: str | None
+) -> tuple[Chunk, ...]:
+    """Returns the next chunks; those of the cursor's own moment that were shown are skipped."""
+    scan = memory.store.log.scan
+    if before is None:
+        return tuple(scan(where, by_time=True, newest_first=newest_first, limit=limit))
+    chunk, begins = place_of(before, memory, scope=where.scope)
+    at, seq = chunk.at or EPOCH, chunk.seq or 0
+    if begins:
+        seq += 1 if newest_first else -1
+    if newest_first:
+        where = replace(where, as_of=at if where.as_of is None else min(at, where.as_of))
+    else:
+        # The first moment there is has none before it.
+        after = at - MICROSECOND if at > FIRST else None
+        where = replace(where, after=max(filter(None, (after, where.after)), default=None))
+    # A store can't start behind a sequence number by time, so more is read until enough is new:
+    # rarely more than once, since few chunks share a moment.
+    size = limit + 1
+    while True:
+        rows = list(scan(where, by_time=True, newest_first=newest_first, limit=size))
+        fresh = [
+            c
+            for c in rows
+            if c.at != at or ((c.seq or 0) < seq if newest_first else (c.seq or 0) > seq)
+        ]
+        if len(fresh) >= limit or len(rows) < size:
+            return tuple(fresh[:limit])
+        size *= 2

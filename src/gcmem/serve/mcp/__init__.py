@@ -1,0 +1,1 @@
+"""A memory as tools and resources of the Model Context Protocol."""

@@ -1,0 +1,33 @@
+"""A store in PostgreSQL with pgvector: log, index and verdicts in one database."""
+
+from __future__ import annotations
+
+from gcmem.protocols import Encoder, Store
+from gcmem.store.postgres.connection import PostgresDatabase, PostgresSettings
+from gcmem.store.postgres.index import PgVectorIndex
+from gcmem.store.postgres.log import PostgresLog
+from gcmem.store.postgres.verdicts import PostgresVerdicts
+from gcmem.store.recent import LogBuffer
+
+__all__ = [
+    "PgVectorIndex",
+    "PostgresDatabase",
+    "PostgresLog",
+    "PostgresSettings",
+    "PostgresVerdicts",
+    "open_postgres",
+]
+
+
+def open_postgres(
+    url: str, *, encoder: Encoder, stm_size: int, settings: PostgresSettings | None = None
+) -> Store:
+    """Opens the store at a postgresql:// URL, made and migrated where needed."""
+    database = PostgresDatabase(url, settings=settings)
+    log = PostgresLog(database)
+    return Store(
+        log=log,
+        index=PgVectorIndex(database, encoder_id=encoder.id, dimensions=encoder.dimensions),
+        buffer=LogBuffer(log, capacity=stm_size),
+        verdicts=PostgresVerdicts(database),
+    )

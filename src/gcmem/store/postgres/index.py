@@ -1,0 +1,281 @@
+"""The MTM in PostgreSQL: pgvector, exact where that is affordable, HNSW where it is not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gcmem.errors import EncoderMismatchError
+from gcmem.protocols import Vectors
+from gcmem.ranking import ranked
+from gcmem.store.frontier import ROUNDING, unmatched
+from gcmem.store.postgres.connection import PostgresDatabase
+from gcmem.store.postgres.log import (
+    HNSW,
+    HNSW_MOST_DIMENSIONS,
+    as_literal,
+    conditions_of,
+    get_meta,
+    hnsw_definition,
+    hnsw_is_built,
+    where_clause,
+)
+from gcmem.types import ChunkFilter
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+logger = logging.getLogger(__name__)
+
+SLACK = 16
+"""So many more than asked for are fetched and scored again: the server rounds differently."""
+HNSW_BUILD_LOCK = 0x67636D6E
+EF_SEARCH = 200
+MOST_EF_SEARCH = 1000
+"""How many neighbours HNSW weighs; pgvector's own 40 finds less, and 1000 is all it allows."""
+VECTOR_HEADER_BYTES = 4
+
+
+class _Filter(NamedTuple):
+    """Conditions in SQL with their values."""
+
+    conditions: list[str]
+    values: list[Any]
+
+    def newer_than(self, key: tuple[Any, int]) -> _Filter:
+        return _Filter([*self.conditions, "(at, seq) > (%s, %s)"], [*self.values, *key])
+
+
+class _Found(NamedTuple):
+    """Sequence numbers: of the most similar, and of all that may be on the frontier."""
+
+    similar: list[int]
+    newest: list[int]
+
+
+class PgVectorIndex:
+    """Cosine over the log's vectors, and never behind the log, since both are one database.
+
+    Up to `exact_below` matching chunks are compared one by one, behind a materialised CTE that
+    keeps the planner from an index that would lose recall under a selective filter. Beyond, an
+    iterative HNSW scan is asked, if `rebuild` has made one; where it comes back short, the exact
+    scan takes over. What is found is scored again in full precision.
+    """
+
+    def __init__(self, database: PostgresDatabase, *, encoder_id: str, dimensions: int) -> None:
+        self._database = database
+        self._encoder_id = encoder_id
+        self._dimensions = dimensions
+        self._has_advised = False
+
+    def search(
+        self, queries: Vectors, *, k: int, where: ChunkFilter, frontier: int = 0
+    ) -> list[list[tuple[str, float]]]:
+        """Returns, for each query, the k most similar chunks; equal scores newest first.
+
+        With `frontier`, those follow, newest first, that fewer newer ones than that match.
+        """
+        matching = _Filter(*conditions_of(where))
+        with self._database.transaction() as connection:
+            # Held to the end, so that nobody swaps the vectors between two statements.
+            connection.execute("LOCK TABLE gcmem_vectors IN ACCESS SHARE MODE")
+            self._check_encoder(connection)
+            has_hnsw = hnsw_is_built(connection)
+            results = []
+            for query in queries:
+                find = self._approximate if has_hnsw else self._exact
+                found = find(connection, query, matching, k + SLACK, frontier)
+                results.append(_in_order(connection, query, found, k, frontier))
+            if not has_hnsw:
+                self._advise(connection, matching)
+        return results
+
+    def score(self, queries: Vectors, ids: Sequence[str]) -> Vectors:
+        """Returns the cosine of every query to every id; an unknown id scores 0."""
+        scores = np.zeros((len(queries), len(ids)), dtype=np.float32)
+        if not ids:
+            return scores
+        with self._database.transaction() as connection:
+            connection.execute("LOCK TABLE gcmem_vectors IN ACCESS SHARE MODE")
+            self._check_encoder(connection)
+            rows = connection.execute(
+                "SELECT id, vector FROM gcmem_chunks JOIN gcmem_vectors USING (seq) "
+                "WHERE id = ANY(%s)",
+                (list(ids),),
+                binary=True,
+            ).fetchall()
+        vectors = {chunk_id: _vector(data) for chunk_id, data in rows}
+        for column, chunk_id in enumerate(ids):
+            if chunk_id in vectors:
+                scores[:, column] = (queries * vectors[chunk_id]).sum(axis=1)
+        return scores
+
+    def rebuild(self) -> None:
+        """Builds the HNSW index anew, without stopping readers or writers.
+
+        A store that exact scans serve gets none: it would only slow the writers down.
+        """
+        with self._database.unhurried() as connection:
+            # Tried, not waited for: whoever has it is building the same index just now.
+            row = connection.execute(
+                "SELECT pg_try_advisory_lock(%s)", (HNSW_BUILD_LOCK,)
+            ).fetchone()
+            if row != (True,):
+                return
+            connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {HNSW}")
+            self._check_encoder(connection)
+            total = self._count(connection, _Filter([], []))
+            if total <= self._database.settings.exact_below:
+                return
+            if self._dimensions <= HNSW_MOST_DIMENSIONS:
+                definition = hnsw_definition(HNSW, "gcmem_vectors", self._dimensions)
+                connection.execute(definition.replace("INDEX", "INDEX CONCURRENTLY", 1))
+
+    def _check_encoder(self, connection: Connection[Any]) -> None:
+        """Another process may have re-embedded the store with an encoder that is not ours."""
+        stored = get_meta(connection, "encoder_id")
+        if stored is not None and stored != self._encoder_id:
+            raise EncoderMismatchError(
+                stored=stored, given=self._encoder_id, location=self._database.location
+            )
+
+    def _count(self, connection: Connection[Any], matching: _Filter) -> int:
+        """Counts the matching chunks, but no further than the decision needs."""
+        row = connection.execute(
+            f"SELECT count(*) FROM (SELECT FROM gcmem_chunks {where_clause(matching.conditions)} "
+            f"LIMIT {self._database.settings.exact_below + 1}) AS counted",
+            matching.values,
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    def _advise(self, connection: Connection[Any], matching: _Filter) -> None:
+        if self._has_advised or self._dimensions > HNSW_MOST_DIMENSIONS:
+            return
+        if self._count(connection, matching) > self._database.settings.exact_below:
+            self._has_advised = True
+            logger.warning(
+                "%s compares more than %d chunks one by one in a search: right, but slow; "
+                "store.index.rebuild() builds an index",
+                self._database.location,
+                self._database.settings.exact_below,
+            )
+
+    def _exact(
+        self, connection: Connection[Any], query: Vectors, matching: _Filter, most: int, depth: int
+    ) -> _Found:
+        """Scores every matching chunk in one pass, for both the similar and the frontier."""
+        rows = connection.execute(
+            "WITH scored AS MATERIALIZED (SELECT seq, at, -(vector <#> %s::vector) AS score "
+            f"FROM gcmem_chunks JOIN gcmem_vectors USING (seq) "
+            f"{where_clause(matching.conditions)}){_layers(depth)} "
+            "(SELECT seq, true FROM scored ORDER BY score DESC, seq DESC LIMIT %s) "
+            + "".join(
+                f"UNION ALL SELECT seq, false FROM layer_{n} WHERE leads " for n in range(depth)
+            ),
+            [as_literal(query), *matching.values, most],
+        ).fetchall()
+        return _Found(
+            similar=[seq for seq, is_similar in rows if is_similar],
+            newest=[seq for seq, is_similar in rows if not is_similar],
+        )
+
+    def _approximate(
+        self, connection: Connection[Any], query: Vectors, matching: _Filter, most: int, depth: int
+    ) -> _Found:
+        """Asks HNSW while many chunks match; the rest of the frontier is found exactly."""
+        if self._count(connection, matching) <= self._database.settings.exact_below:
+            return self._exact(connection, query, matching, most, depth)
+        similar = self._nearest(connection, query, matching, most)
+        if len(similar) < most:  # the scan gave up before it had found enough
+            return self._exact(connection, query, matching, most, depth)
+        newest: list[int] = []
+        # The most similar, then the most similar of what is newer than those, and so on: the
+        # ranges shrink fast, and a small one is cheaper and surer to do in one exact pass.
+        while depth:
+            near = self._nearest(connection, query, matching, depth)
+            newest += near
+            if len(near) < depth:
+                newest += self._exact(connection, query, matching, 0, depth).newest
+                break
+            oldest = connection.execute(
+                "SELECT at, seq FROM gcmem_chunks WHERE seq = ANY(%s) ORDER BY at, seq LIMIT 1",
+                (near,),
+            ).fetchone()
+            matching = matching.newer_than(oldest)
+            if self._count(connection, matching) <= self._database.settings.exact_below:
+                newest += self._exact(connection, query, matching, 0, depth).newest
+                break
+        return _Found(similar=similar, newest=newest)
+
+    def _nearest(
+        self, connection: Connection[Any], query: Vectors, matching: _Filter, most: int
+    ) -> list[int]:
+        """Returns the most similar by HNSW; fewer than asked for if its scan ran out."""
+        ef_search = min(MOST_EF_SEARCH, max(EF_SEARCH, 2 * most))
+        # Without sorting, only the index can give the order: the planner has no other way.
+        _set_locally(connection, enable_sort="off", ef_search=str(ef_search))
+        half = f"halfvec({self._dimensions})"
+        rows = connection.execute(
+            "SELECT seq FROM gcmem_vectors JOIN gcmem_chunks USING (seq) "
+            f"{where_clause(matching.conditions)} "
+            f"ORDER BY (vector::{half}) <#> %s::{half} LIMIT %s",
+            [*matching.values, as_literal(query), most],
+        ).fetchall()
+        _set_locally(connection, enable_sort="on", ef_search=str(ef_search))
+        return [row[0] for row in rows]
+
+
+def _set_locally(connection: Connection[Any], *, enable_sort: str, ef_search: str) -> None:
+    connection.execute(
+        "SELECT set_config('enable_sort', %s, true), set_config('hnsw.ef_search', %s, true), "
+        "set_config('hnsw.iterative_scan', 'strict_order', true)",
+        (enable_sort, ef_search),
+    )
+
+
+def _layers(depth: int) -> str:
+    """Returns CTEs that hold, layer by layer, the running maxima of the scores, newest first.
+
+    The first `depth` layers hold the frontier (see `unmatched`), and only they leave the server.
+    """
+    layers = []
+    for n in range(depth):
+        source = "scored" if n == 0 else f"layer_{n - 1} WHERE NOT leads"
+        layers.append(
+            f", layer_{n} AS MATERIALIZED (SELECT seq, at, score, coalesce(score > {ROUNDING} + "
+            "max(score) OVER (ORDER BY at DESC, seq DESC "
+            f"ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), true) AS leads FROM {source})"
+        )
+    return "".join(layers)
+
+
+def _in_order(
+    connection: Connection[Any], query: Vectors, found: _Found, k: int, depth: int
+) -> list[tuple[str, float]]:
+    """Scores what was found in full precision and puts it in order."""
+    rows = connection.execute(
+        "SELECT seq, id, vector FROM gcmem_chunks JOIN gcmem_vectors USING (seq) "
+        "WHERE seq = ANY(%s) ORDER BY at DESC, seq DESC",
+        (list({*found.similar, *found.newest}),),
+        binary=True,
+    ).fetchall()
+    if not rows:
+        return []
+    scores = (np.stack([_vector(row[2]) for row in rows]) * query).sum(axis=1)
+    hit_of = {row[0]: (row[1], float(score)) for row, score in zip(rows, scores, strict=True)}
+    order = ranked([hit_of[seq][1] for seq in found.similar], found.similar)
+    similar = [found.similar[n] for n in order[:k]]
+    wanted = set(found.newest)
+    newest = [(row[0], score) for row, score in zip(rows, scores, strict=True) if row[0] in wanted]
+    if newest:
+        picked = unmatched(np.array([score for _, score in newest], dtype=np.float32), depth)
+        similar += [newest[i][0] for i in picked if newest[i][0] not in set(similar)]
+    return [hit_of[seq] for seq in similar]
+
+
+def _vector(data: bytes) -> Vectors:
+    """Reads pgvector's binary format: the number of dimensions, two unused bytes, the floats."""
+    return np.frombuffer(data, dtype=">f4", offset=VECTOR_HEADER_BYTES).astype(np.float32)

@@ -1,0 +1,1 @@
+"""The recency buffer in Redis."""

@@ -1,0 +1,1 @@
+"""The embedded store: log, index and verdicts of one SQLite file."""

@@ -1,0 +1,337 @@
+"""The embedded MTM: exact cosine over one NumPy matrix, filled from the log as it is asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gcmem.errors import EncoderMismatchError, StoreCorruptError
+from gcmem.protocols import Vectors
+from gcmem.ranking import ranked
+from gcmem.store.frontier import ROUNDING, unmatched
+from gcmem.store.sqlite.log import (
+    LogState,
+    SQLiteLog,
+    VectorRow,
+    make_scope,
+    stored_vector,
+    to_micros,
+)
+from gcmem.types import ChunkFilter, Scope
+from gcmem.vectors import are_unit, is_usable
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+GATHER_BELOW = 0.3
+"""Below this share of matching rows, copying them out is cheaper than scoring all rows."""
+EVERYTHING = ChunkFilter()
+SCOPES_KEPT = 256
+"""Scopes whose rows are kept from one search to the next."""
+
+
+class _Rows:
+    """Columns that grow: one row a chunk, in the order in which rows were loaded."""
+
+    def __init__(self, dimensions: int) -> None:
+        self.size = 0
+        self.ids: list[str] = []
+        self.scopes: list[Scope] = []
+        self.scope_numbers: dict[tuple[str | None, str | None, str | None], int] = {}
+        self.row_of: dict[str, int] = {}
+        self.vectors = np.empty((0, dimensions), dtype=np.float32)
+        # seq, scope, at, recorded_at; a row whose seq is 0 was erased.
+        self.columns = np.empty((4, 0), dtype=np.int64)
+
+    def extend(self, rows: list[VectorRow], block: Vectors) -> None:
+        if not rows:
+            return
+        end = self.size + len(rows)
+        if end > self.vectors.shape[0]:
+            room = max(end, self.vectors.shape[0] * 5 // 4)
+            vectors = np.empty((room, self.vectors.shape[1]), dtype=np.float32)
+            vectors[: self.size] = self.vectors[: self.size]
+            columns = np.zeros((4, room), dtype=np.int64)
+            columns[:, : self.size] = self.columns[:, : self.size]
+            self.vectors, self.columns = vectors, columns
+        self.vectors[self.size : end] = block
+        for row in rows:
+            if row.scope not in self.scope_numbers:
+                self.scope_numbers[row.scope] = len(self.scopes)
+                self.scopes.append(make_scope(*row.scope))
+        self.columns[:, self.size : end] = np.array(
+            [(r.seq, self.scope_numbers[r.scope], r.at, r.recorded_at) for r in rows]
+        ).T
+        self.row_of.update((row.id, n) for n, row in enumerate(rows, self.size))
+        self.ids.extend(row.id for row in rows)
+        self.size = end
+
+    def view(self) -> _View:
+        """Returns what is there now, without copying: within its bounds, rows are only erased."""
+        return _View(
+            ids=self.ids,
+            scopes=self.scopes,
+            row_of=self.row_of,
+            vectors=self.vectors[: self.size],
+            columns=self.columns[:, : self.size],
+        )
+
+    def erase(self, seqs: list[int]) -> None:
+        rows = np.nonzero(np.isin(self.columns[0, : self.size], seqs))[0]
+        if rows.size:
+            self.columns = self.columns.copy()  # searches may be reading the old one
+            self.columns[0, rows] = 0
+            # They may be reading these too, and find a chunk that the log no longer has.
+            self.vectors[rows] = 0
+            for row in rows:
+                self.row_of.pop(self.ids[row], None)
+                self.ids[row] = ""
+
+
+class _View(NamedTuple):
+    """The rows as they were at one moment: others may append behind it meanwhile."""
+
+    ids: list[str]
+    scopes: list[Scope]
+    row_of: dict[str, int]
+    vectors: Vectors
+    columns: Ints
+
+
+class NumpyIndex:
+    """Exact search; loads a scope when it is first asked for, everything when none is given."""
+
+    def __init__(self, log: SQLiteLog, *, encoder_id: str, dimensions: int) -> None:
+        self._log = log
+        self._encoder_id = encoder_id
+        self._dimensions = dimensions
+        self._lock = threading.Lock()
+        self._reset()
+        log.when_erased(self._drop_erased)
+
+    def _reset(self) -> None:
+        self._rows = _Rows(self._dimensions)
+        self._ordered: tuple[Ints, int, Ints] | None = None
+        self._selected: dict[Scope, tuple[Ints, int, Ints, Ints]] = {}
+        self._loaded: list[Scope] = []
+        self._state = LogState(0, 0, 0)
+
+    def _drop_erased(self) -> None:
+        """Lets go of vectors as soon as their chunks are forgotten, not only at the next search."""
+        with self._lock:
+            if self._loaded:
+                self._drop_up_to(self._log.state().last_tombstone)
+
+    def _drop_up_to(self, tombstone: int) -> None:
+        if tombstone != self._state.last_tombstone:
+            self._rows.erase(self._log.erased_since(self._state.last_tombstone))
+            self._state = self._state._replace(last_tombstone=tombstone)
+
+    def rebuild(self) -> None:
+        """Forgets every row; the next search reads the log again."""
+        with self._lock:
+            self._reset()
+
+    def _sync(self, scope: Scope) -> _View:
+        """Brings the rows of `scope` up to date with the log, also with other processes' writes."""
+        with self._lock:
+            while True:
+                state = self._log.state()
+                if state == self._state and any(done.covers(scope) for done in self._loaded):
+                    return self._rows.view()
+                try:
+                    self._advance(scope, state)
+                except StoreCorruptError:
+                    self._reset()  # a part of the scope must not pass for all of it
+                    raise
+                # A store that was re-embedded meanwhile has given us rows of two encoders.
+                if self._log.state().generation == state.generation:
+                    return self._rows.view()
+                self._reset()
+
+    def _advance(self, scope: Scope, state: LogState) -> None:
+        if state.generation != self._state.generation:
+            self._check_encoder()
+            self._reset()
+        self._drop_up_to(state.last_tombstone)
+        if state.last_seq > self._state.last_seq and self._loaded:
+            self._add(self._log.vector_rows(Scope(), after_seq=self._state.last_seq), state)
+        self._state = state
+        if not any(loaded.covers(scope) for loaded in self._loaded):
+            rows = self._log.vector_rows(scope)  # may fail: nothing is marked as loaded yet
+            self._loaded = [*(d for d in self._loaded if not scope.covers(d)), scope]
+            self._add(rows, state)
+
+    def _check_encoder(self) -> None:
+        """Another process may have re-embedded the store with an encoder that is not ours."""
+        stored = self._log.encoder_id
+        if stored is not None and stored != self._encoder_id:
+            raise EncoderMismatchError(
+                stored=stored, given=self._encoder_id, location=self._log.location
+            )
+
+    def _add(self, rows: list[VectorRow], state: LogState) -> None:
+        """Rows newer than `state` are left for the next sync, rows of other scopes for never."""
+        known = self._rows.row_of
+        wanted = {
+            key: any(loaded.covers(make_scope(*key)) for loaded in self._loaded)
+            for key in {row.scope for row in rows}
+        }
+        new = [r for r in rows if r.seq <= state.last_seq and wanted[r.scope] and r.id not in known]
+        self._rows.extend(new, self._block(new))
+
+    def _block(self, rows: list[VectorRow]) -> Vectors:
+        """Returns the vectors of rows as one matrix; raises where some can't be searched."""
+        block = np.empty((0, self._dimensions), dtype=np.float32)
+        if all(len(row.vector) == self._dimensions * block.itemsize for row in rows):
+            block = np.frombuffer(b"".join(row.vector for row in rows), dtype=np.float32)
+            block = block.reshape(len(rows), self._dimensions)
+            if are_unit(block).all():
+                return block
+        self._refuse(stored_vector(row.vector) for row in rows)
+        return block
+
+    def _refuse(self, vectors: Iterable[Vectors]) -> None:
+        """Raises an error that says how many of the vectors can't be searched, if any."""
+        usable = [is_usable(vector, dimensions=self._dimensions) for vector in vectors]
+        if not all(usable):
+            raise StoreCorruptError(
+                f"{usable.count(False)} of {len(usable)} vectors read from {self._log.location} "
+                "have the wrong length or are not finite; make them anew: gcmem reindex --path "
+                f"{self._log.location}"
+            )
+
+    def search(
+        self, queries: Vectors, *, k: int, where: ChunkFilter, frontier: int = 0
+    ) -> list[list[tuple[str, float]]]:
+        """Returns, for each query, the k most similar chunks; equal scores newest first.
+
+        With `frontier`, those follow, newest first, that fewer newer ones than that match.
+        """
+        rows = self._sync(where.scope)
+        vectors = rows.vectors
+        matching, newest_first = self._select(rows, where, ordered=frontier > 0)
+        if matching.size == 0:
+            return [[] for _ in queries]
+        if matching.size < GATHER_BELOW * len(vectors):
+            scores = queries @ vectors[matching].T
+        else:
+            # In this order BLAS streams the large matrix once, row by row.
+            scores = np.ascontiguousarray((vectors @ queries.T).T)
+            scores = scores if matching.size == len(vectors) else scores[:, matching]
+        results = []
+        for query, row_scores in zip(queries, scores, strict=True):
+            hits = _best(rows, query, row_scores, matching, k)
+            if newest_first is not None:
+                picked = newest_first[unmatched(row_scores[newest_first], frontier)]
+                known = {row for row, _ in hits}
+                hits += [
+                    (int(matching[i]), float(row_scores[i]))
+                    for i in picked
+                    if int(matching[i]) not in known
+                ]
+            results.append([(rows.ids[row], score) for row, score in hits])
+        return results
+
+    def _select(
+        self, rows: _View, where: ChunkFilter, *, ordered: bool
+    ) -> tuple[Ints, Ints | None]:
+        """Returns the rows that pass the filter, and their positions newest first if wanted.
+
+        Those of a scope alone are kept until a row is added: finding them among all rows takes
+        longer than scoring them.
+        """
+        if not ordered or where != ChunkFilter(scope=where.scope):
+            matching = self._matching(rows, where)
+            found = self._newest_first(rows, matching) if ordered and matching.size else None
+            return matching, found
+        with self._lock:
+            known = self._selected.get(where.scope)
+        if known is not None and known[0] is rows.columns.base and known[1] == len(rows.vectors):
+            return known[2], known[3]
+        matching = self._matching(rows, where)
+        newest_first = self._newest_first(rows, matching)
+        with self._lock:
+            if len(self._selected) >= SCOPES_KEPT:
+                self._selected.clear()
+            self._selected[where.scope] = (
+                rows.columns.base,  # type: ignore[assignment]
+                len(rows.vectors),
+                matching,
+                newest_first,
+            )
+        return matching, newest_first
+
+    def _newest_first(self, rows: _View, matching: Ints) -> Ints:
+        """Returns the positions in `matching`, by event time."""
+        newest_first = self._by_time(rows)[::-1]
+        if matching.size == len(rows.vectors):
+            return newest_first
+        place = np.full(len(rows.vectors), -1)
+        place[matching] = np.arange(matching.size)
+        ordered = place[newest_first]
+        return np.asarray(ordered[ordered >= 0])
+
+    def _by_time(self, rows: _View) -> Ints:
+        """Returns the row numbers by event time; kept until a row is added."""
+        with self._lock:
+            known = self._ordered
+        if known is not None and known[0] is rows.columns.base and known[1] == len(rows.vectors):
+            return known[2]
+        seq, _, at, _ = rows.columns
+        order = np.lexsort((seq, at))
+        with self._lock:
+            self._ordered = (rows.columns.base, len(rows.vectors), order)  # type: ignore[assignment]
+        return order
+
+    def _matching(self, rows: _View, where: ChunkFilter) -> Ints:
+        """Returns the row numbers that pass the filter."""
+        seq, scope, at, recorded_at = rows.columns
+        if where == EVERYTHING and seq.all():
+            return np.arange(len(seq))
+        mask = seq > 0
+        if where.scope != Scope():
+            visible = [n for n, stored in enumerate(rows.scopes) if where.scope.covers(stored)]
+            mask &= (scope == visible[0]) if len(visible) == 1 else np.isin(scope, visible)
+        if where.after is not None:
+            mask &= at > to_micros(where.after)
+        if where.as_of is not None:
+            mask &= at <= to_micros(where.as_of)
+        if where.known_at is not None:
+            mask &= recorded_at <= to_micros(where.known_at)
+        if where.metadata:
+            mask &= np.isin(seq, self._log.seqs(where))
+        return np.nonzero(mask)[0]
+
+    def score(self, queries: Vectors, ids: Sequence[str]) -> Vectors:
+        """Returns the cosine of every query to every id; an unknown id scores 0."""
+        with self._lock:
+            rows = self._rows.view()
+        size = len(rows.vectors)  # others may add rows meanwhile, and name them in row_of
+        known = {i: n for i in ids if (n := rows.row_of.get(i, size)) < size}
+        # What is not loaded yet, or belongs to a scope that nobody asked for, is read one by one.
+        missing = self._log.vectors([i for i in ids if i not in known])
+        self._refuse(missing.values())
+        scores = np.zeros((len(queries), len(ids)), dtype=np.float32)
+        for column, chunk_id in enumerate(ids):
+            vector = rows.vectors[known[chunk_id]] if chunk_id in known else missing.get(chunk_id)
+            if vector is not None:
+                scores[:, column] = (queries * vector).sum(axis=1)
+        return scores
+
+
+def _best(
+    rows: _View, query: Vectors, scores: Vectors, numbers: Ints, wanted: int
+) -> list[tuple[int, float]]:
+    """Returns the row numbers of the most similar, with their exact cosine."""
+    wanted = min(wanted, len(scores))
+    if wanted == 0:
+        return []
+    least = np.partition(scores, -wanted)[-wanted] - ROUNDING
+    best = numbers[scores >= least]
+    # Summed again row by row: a matrix product may round equal vectors differently.
+    exact = (rows.vectors[best] * query).sum(axis=1)
+    order = ranked(exact, rows.columns[0][best])[:wanted]
+    return [(int(best[i]), float(exact[i])) for i in order]

@@ -1,0 +1,191 @@
+"""Copies rows into a store: in batches, all of one or none, each chunk once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import numpy as np
+
+from gcmem.errors import BadRowError, EncoderMismatchError, InvalidInputError
+from gcmem.protocols import Encoder, Progress, Store, Vectors
+from gcmem.transfer.rows import BadRow, Row, Source, storable_rows
+from gcmem.transfer.stores import BATCH
+from gcmem.types import MAX_TRUST, ORIGIN_KEY, TRUSTED, Chunk, ChunkFilter
+from gcmem.vectors import encode, is_usable
+
+MOST_NAMED = 20
+"""Bad rows that a report names; further ones are only counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """What a copy did: how many rows it read, stored, found there already and left out."""
+
+    rows: int = 0
+    added: int = 0
+    present: int = 0
+    embedded: int = 0
+    bad: int = 0
+    bad_rows: tuple[BadRow, ...] = ()
+    merged: bool = False
+    lowered: int = 0
+    """Rows that claimed more than the usual trust, and got `max_trust` instead."""
+    max_trust: int = MAX_TRUST
+
+
+@dataclass
+class _Tally:
+    rows: int = 0
+    added: int = 0
+    embedded: int = 0
+    bad: int = 0
+    bad_rows: list[BadRow] = field(default_factory=list)
+    lowered: int = 0
+
+
+def copy_rows(
+    source: Source,
+    store: Store,
+    *,
+    encoder: Encoder,
+    now: datetime,
+    skip_bad: bool = False,
+    max_trust: int = MAX_TRUST,
+    progress: Progress | None = None,
+) -> Copied:
+    """Stores every row whose chunk is not there yet; stopped at any moment, it can be called again.
+
+    A bad row is an error, and its batch is not stored, unless `skip_bad` leaves such rows out.
+    `now` is the recording time of rows that carry none. No row gets more trust than `max_trust`.
+    """
+    stored_with = store.log.encoder_id
+    if stored_with not in (None, encoder.id):
+        raise EncoderMismatchError(
+            stored=str(stored_with), given=encoder.id, location=store.log.location
+        )
+    tally = _Tally()
+    marker = _Marker(held=store.log.count(ChunkFilter()))
+    reuse = source.encoder_id == encoder.id
+    for batch in _batches(source, tally, reuse=reuse, skip_bad=skip_bad):
+        known = store.log.get([row.chunk.id for row in batch])
+        rows = _believed(marker.new_rows(batch, known), max_trust, tally)
+        _append(store, rows, encoder=encoder, now=now, reuse=reuse, tally=tally)
+        tally.rows += len(batch)
+        if progress is not None:
+            progress(tally.rows, max(tally.rows, source.count or 0))
+    return Copied(
+        rows=tally.rows,
+        added=tally.added,
+        present=tally.rows - tally.added,
+        embedded=tally.embedded,
+        bad=tally.bad,
+        bad_rows=tuple(tally.bad_rows),
+        merged=bool(marker.merging and tally.added),
+        lowered=tally.lowered,
+        max_trust=max_trust,
+    )
+
+
+class _Marker:
+    """Finds out whether history is merged into a store that has a history of its own.
+
+    As long as the store holds nothing but the rows read so far, this is a plain copy, begun now or
+    earlier. Otherwise the new rows get a mark, since their place in the log comes from the merge
+    and must not be held against the clocks of their writers.
+    """
+
+    def __init__(self, *, held: int) -> None:
+        self._held = held
+        self._origin: str | None = None
+        self._present = 0
+        self.merging: bool | None = None
+
+    def new_rows(self, batch: list[Row], known: dict[str, Chunk]) -> list[Row]:
+        """Returns the rows that the store lacks, marked where they are merged in."""
+        self._origin = self._origin or batch[0].chunk.id
+        new: dict[str, Row] = {}
+        for row in batch:
+            if row.chunk.id in known or row.chunk.id in new:
+                self._present += 1
+                continue
+            if self.merging is None:
+                self.merging = self._present != self._held
+            new[row.chunk.id] = self._marked(row) if self.merging else row
+        return list(new.values())
+
+    def _marked(self, row: Row) -> Row:
+        chunk = row.chunk
+        if chunk.recorded_at is None or ORIGIN_KEY in chunk.metadata:
+            return row
+        metadata = {**chunk.metadata, ORIGIN_KEY: self._origin}
+        return replace(row, chunk=replace(chunk, metadata=metadata))
+
+
+def _batches(source: Source, tally: _Tally, *, reuse: bool, skip_bad: bool) -> Iterator[list[Row]]:
+    batch: list[Row] = []
+    for row in storable_rows(source, vectors=reuse):
+        if isinstance(row, Row):
+            batch.append(row)
+        elif not skip_bad:
+            raise BadRowError(row.line, row.reason, file=source.name)
+        else:
+            tally.bad += 1
+            if len(tally.bad_rows) < MOST_NAMED:
+                tally.bad_rows.append(row)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _believed(rows: list[Row], max_trust: int, tally: _Tally) -> list[Row]:
+    """Returns the rows, each trusted `max_trust` at the most."""
+    tally.lowered += sum(row.chunk.trust > max(max_trust, TRUSTED) for row in rows)
+    return [
+        replace(row, chunk=replace(row.chunk, trust=max_trust))
+        if row.chunk.trust > max_trust
+        else row
+        for row in rows
+    ]
+
+
+def _append(
+    store: Store, rows: list[Row], *, encoder: Encoder, now: datetime, reuse: bool, tally: _Tally
+) -> None:
+    if not rows:
+        return
+    vectors, embedded = _vectors(rows, encoder=encoder, reuse=reuse)
+    chunks = [
+        row.chunk if row.chunk.recorded_at else replace(row.chunk, recorded_at=now) for row in rows
+    ]
+    try:
+        stored = store.log.append(chunks, vectors, encoder_id=encoder.id)
+    except InvalidInputError:
+        # Another import of the same rows may have been faster; what is still missing is ours.
+        known = store.log.get([chunk.id for chunk in chunks])
+        if not known:
+            raise
+        left = [row for row in rows if row.chunk.id not in known]
+        _append(store, left, encoder=encoder, now=now, reuse=reuse, tally=tally)
+    else:
+        store.buffer.push(stored)
+        tally.added += len(stored)
+        tally.embedded += embedded
+
+
+def _vectors(rows: list[Row], *, encoder: Encoder, reuse: bool) -> tuple[Vectors, int]:
+    """Returns a vector a row: the one that came with it where it is usable, else a new one."""
+    vectors = np.empty((len(rows), encoder.dimensions), dtype=np.float32)
+    missing = []
+    for n, row in enumerate(rows):
+        vector = row.vector if reuse else None
+        if vector is not None and is_usable(vector, dimensions=encoder.dimensions):
+            vectors[n] = vector
+        else:
+            missing.append(n)
+    if missing:
+        vectors[missing] = encode(encoder, [rows[n].chunk.text for n in missing])
+    return vectors, len(missing)
