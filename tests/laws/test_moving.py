@@ -24,10 +24,11 @@ from gcmem.types import MAX_TRUST
 ENCODER = HashEncoder()
 EVERYTHING = ChunkFilter()
 
-words = st.text(st.characters(codec="utf-8"), max_size=20)
-names = words.filter(lambda text: text.strip() and "\0" not in text)
+words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+names = words.filter(lambda text: text.strip())
+numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | words,
+    st.none() | st.booleans() | numbers | words,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=8,
 )
