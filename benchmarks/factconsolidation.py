@@ -17,7 +17,8 @@ from itertools import combinations
 from pathlib import Path
 
 from gcmem.defaults import default_oracle
-from gcmem.judge.qualification import LabelledPair, qualify_pairs
+from gcmem.judge.labelled import LabelledPair
+from gcmem.judge.qualification import qualify_pairs
 
 FACT = re.compile(r"\d+\. (.*)$")
 FRAME = re.compile(r"^(.*\b(?:is|of|in|by|to|was|are|from|as))\s+(.+?)\.?$")

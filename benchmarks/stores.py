@@ -212,7 +212,7 @@ def qdrant(folder: Path, redis: RedisServer, size: int) -> list[Row]:
 
 
 def with_redis(row: Row, store: Store, redis: RedisServer) -> list[Row]:
-    """The same store with its recent chunks in Redis: what an add and `dense+stm` cost then."""
+    """The same store with its recent chunks in Redis: what an add and `paper` cost then."""
     buffer = RedisBuffer(
         redis.url,
         log=store.log,
@@ -223,11 +223,11 @@ def with_redis(row: Row, store: Store, redis: RedisServer) -> list[Row]:
     stores: list[tuple[str, RecencyBuffer]] = [("log", store.buffer), ("Redis", buffer)]
     for name, used in stores:
         variant = replace(store, buffer=used)
-        user = repeated(lambda: search(variant, ONE_USER, "dense+stm"))
-        user_8 = at_once(lambda: search(variant, ONE_USER, "dense+stm"))
+        user = repeated(lambda: search(variant, ONE_USER, "paper"))
+        user_8 = at_once(lambda: search(variant, ONE_USER, "paper"))
         rows.append(
             Row(
-                store=f"{row.store}; dense+stm, recent chunks from {name}",
+                store=f"{row.store}; paper, recent chunks from {name}",
                 chunks=row.chunks,
                 **(singles(variant) if used is buffer else {}),
                 user_ms=percentiles(user),

@@ -7,13 +7,13 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from gcmem import Memory
-from gcmem.ingest import parse_time
 from gcmem.integrations.langchain import (
     GCMemEmbeddings,
     GCMemRetriever,
     TemporalDominance,
     memory_tools,
 )
+from gcmem.times import parse_time
 
 QUESTION = "Which database does the shop run on?"
 NOTES = [

@@ -9,10 +9,10 @@ from langchain_core.messages import AIMessage
 from langgraph.store.memory import InMemoryStore
 
 from gcmem import Memory
-from gcmem.ingest import parse_time
 from gcmem.integrations.langchain import GCMemEmbeddings
 from gcmem.integrations.langchain_agents import MemoryMiddleware
 from gcmem.integrations.langgraph import GCMemStore
+from gcmem.times import parse_time
 
 QUESTION = "What does Ana eat?"
 ANA = ("users", "ana")

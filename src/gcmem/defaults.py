@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from gcmem.answer import LocalReader
 from gcmem.encode import CachedEncoder, MiniLMEncoder
 from gcmem.judge import Focus, JointOracle, LocalClassifier, PairwiseOracle, TopicGate
+from gcmem.judge.fitness import may_remove
 from gcmem.protocols import ConflictOracle, Encoder, Reader, VerdictCache
+from gcmem.resolve import Policy, Resolver
+from gcmem.settings import Settings
+from gcmem.types import Fitness
 
 
 @lru_cache(maxsize=1)
@@ -33,6 +38,31 @@ def default_oracle(cache: VerdictCache | None = None) -> ConflictOracle:
         cache=cache,
     )
     return JointOracle(classifier, pairwise, cache=cache)
+
+
+def make_resolver(
+    oracle: ConflictOracle | None = None,
+    *,
+    settings: Settings | None = None,
+    qualification: Mapping[str, Fitness] | None = None,
+    require_qualified: bool = True,
+    verdicts: VerdictCache | None = None,
+) -> Resolver:
+    """Returns a resolver around `oracle`, or around the shipped one.
+
+    An oracle that is unfit or was never measured only annotates, unless `require_qualified=False`.
+    """
+    settings = settings or Settings()
+    oracle = oracle or default_oracle(verdicts)
+    return Resolver(
+        oracle,
+        policy=Policy(
+            max_skew=settings.max_skew,
+            respect_trust=settings.respect_trust,
+            removes=not require_qualified or may_remove(oracle, qualification or {}),
+        ),
+        verdicts=verdicts,
+    )
 
 
 def default_reader(encoder: Encoder) -> Reader:

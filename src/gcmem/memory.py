@@ -11,9 +11,10 @@ from types import TracebackType
 from typing import Any, Self, get_args
 
 from gcmem import deadline
+from gcmem.answer import prompt_of
 from gcmem.calls import ScopedCache, current_call, one_call
 from gcmem.clocks import now_in
-from gcmem.defaults import default_encoder, default_oracle, default_reader
+from gcmem.defaults import default_encoder, default_reader, make_resolver
 from gcmem.encode import CachedEncoder
 from gcmem.errors import (
     BackupUnsupportedError,
@@ -34,9 +35,7 @@ from gcmem.filters import (
 from gcmem.ingest import Message, as_turns, chunks_of
 from gcmem.ingest.chunks import check_metadata_size
 from gcmem.ingest.turns import check_text
-from gcmem.judge import ByTrust
 from gcmem.judge.ahead import Linked, link
-from gcmem.judge.qualification import may_remove
 from gcmem.protocols import (
     BackupSource,
     ConflictOracle,
@@ -47,8 +46,8 @@ from gcmem.protocols import (
     SlowEraser,
     Store,
 )
-from gcmem.resolve import standard, temporal_dominance, timestamp_rerank
-from gcmem.retrieve import edges_of, retrieve
+from gcmem.resolve import standard, timestamp_rerank
+from gcmem.retrieve import retrieve
 from gcmem.settings import Settings
 from gcmem.stopwatch import Stopwatch
 from gcmem.storable import check_metadata
@@ -63,8 +62,8 @@ from gcmem.types import (
     CandidateSet,
     Chunk,
     ChunkFilter,
+    Fitness,
     Mode,
-    Prompt,
     PromptMode,
     Resolution,
     Scope,
@@ -97,13 +96,16 @@ class Memory:
         reader: Reader | None = None,
         expander: QueryExpander | None = None,
         settings: Settings | None = None,
+        qualification: Mapping[str, Fitness] | None = None,
         require_qualified: bool = True,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Opens or makes the store at `path` (":memory:" keeps nothing), or takes `store`.
 
-        An oracle that `gcmem qualify` found unfit, or that was never qualified, only annotates:
-        what it would remove is named in `shadows`, but stays. `require_qualified=False` insists.
+        An oracle that was measured as unfit, or was never measured, only annotates: what it would
+        remove is named in `shadows`, but stays. `qualification` says what was measured, by oracle
+        id (see `gcmem.judge.qualification`); the shipped oracle's is known. With
+        `require_qualified=False` any oracle removes.
         """
         if path is not None and store is not None:
             raise InvalidInputError("pass either path or store, not both")
@@ -123,9 +125,15 @@ class Memory:
             encoder=self.encoder,
             stm_size=self.settings.stm_size,
         )
-        self.oracle = oracle or default_oracle(self.store.verdicts)
-        self._judge = ByTrust(self.oracle) if self.settings.respect_trust else self.oracle
-        self._annotates_only = require_qualified and not may_remove(self.oracle)
+        self.qualification = qualification or {}
+        self.resolver = make_resolver(
+            oracle,
+            settings=self.settings,
+            qualification=self.qualification,
+            require_qualified=require_qualified,
+            verdicts=self.store.verdicts,
+        )
+        self.oracle = self.resolver.oracle
         stored = self.store.log.encoder_id
         if stored is not None and stored != self.encoder.id:
             location = self.store.log.location
@@ -143,6 +151,7 @@ class Memory:
         reader: Reader | None = None,
         expander: QueryExpander | None = None,
         settings: Settings | None = None,
+        qualification: Mapping[str, Fitness] | None = None,
         require_qualified: bool = True,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> Self:
@@ -156,7 +165,8 @@ class Memory:
         try:
             return cls(
                 store=store, encoder=encoder, oracle=oracle, reader=reader, expander=expander,
-                settings=settings, require_qualified=require_qualified, clock=clock,
+                settings=settings, qualification=qualification,
+                require_qualified=require_qualified, clock=clock,
             )  # fmt: skip
         except BaseException:
             store.close()
@@ -176,7 +186,7 @@ class Memory:
     @property
     def removes(self) -> bool:
         """Whether the oracle may remove what it finds stale; otherwise it only annotates."""
-        return not self._annotates_only
+        return self.resolver.policy.removes
 
     def close(self) -> None:
         """Releases the store."""
@@ -253,7 +263,7 @@ class Memory:
         stopwatch = Stopwatch()
         with one_call(self._cache, where.scope):
             candidates = self._candidates(query, k=k, where=where, options=options, watch=stopwatch)
-            resolution = self._resolve(candidates, watch=stopwatch)
+            resolution = self.resolver.resolve(candidates, watch=stopwatch)
         return SearchResult(
             query=candidates.query,
             as_of=candidates.as_of,
@@ -310,7 +320,7 @@ class Memory:
     ) -> tuple[Answer, ...]:
         """Answers by several paths over one frozen candidate set, for comparison.
 
-        Every path reads the same set: the k most similar chunks and what the strategy adds.
+        Each path decides over the same set, and the reader sees the k best that it leaves.
         """
         check_choice(mode, name="mode", allowed=get_args(PromptMode))
         if not isinstance(paths, (list, tuple)):
@@ -326,19 +336,10 @@ class Memory:
             resolvers: dict[AnswerPath, Callable[[], Resolution]] = {
                 "standard": lambda: standard(candidates),
                 "timestamp": lambda: timestamp_rerank(candidates),
-                "gcmem": lambda: self._resolve(candidates, watch=watch),
+                "gcmem": lambda: self.resolver.resolve(candidates, watch=watch),
             }
             resolutions = [resolvers[path]() for path in paths]
-            prompts = [
-                Prompt(
-                    question=candidates.query,
-                    chunks=tuple(item.chunk for item in resolution.kept),
-                    options=candidates.options,
-                    mode=mode,
-                    as_of=candidates.as_of,
-                )
-                for resolution in resolutions
-            ]
+            prompts = [prompt_of(candidates, r, k=k, mode=mode) for r in resolutions]
             with watch.timing("read_ms"):
                 readings = self.reader.read(prompts)
         return tuple(
@@ -518,11 +519,27 @@ class Memory:
         return link(
             self.store,
             encoder=self.encoder,
-            oracle=self._judge,
+            resolver=self.resolver,
             limit=limit,
             progress=progress,
-            respect_trust=self.settings.respect_trust,
         )
+
+    def candidates(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        k: int = 10,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        filters: Mapping[str, Any] | None = None,
+        options: Sequence[str] = (),
+    ) -> CandidateSet:
+        """Retrieves without judging: the frozen set that a search or an answer decides over."""
+        where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
+        return self._candidates(query, k=k, where=where, options=options, watch=Stopwatch())
 
     def resolve(self, candidates: CandidateSet) -> Resolution:
         """Takes out of a set what a newer chunk contradicts, by the rules of a search."""
@@ -530,8 +547,7 @@ class Memory:
             raise InvalidInputError(
                 f"candidates={candidates!r}: pass a CandidateSet, or documents to gcmem.resolve"
             )
-        with one_call():
-            return self._resolve(candidates, watch=Stopwatch())
+        return self.resolver.resolve(candidates)
 
     aadd = write_in_thread(add)
     asearch = in_thread(search)
@@ -572,20 +588,6 @@ class Memory:
                 pool=k * self.settings.overfetch,
                 oracle=self.oracle.id,
             )
-
-    def _resolve(self, candidates: CandidateSet, *, watch: Stopwatch) -> Resolution:
-        with watch.timing("conflict_ms"):
-            conflicts = self._judge.judge(candidates)
-        with watch.timing("dominance_ms"):
-            resolution = temporal_dominance(
-                candidates,
-                conflicts,
-                max_skew=self.settings.max_skew,
-                respect_trust=self.settings.respect_trust,
-            )
-        if self.store.verdicts is not None and resolution.shadows:
-            self.store.verdicts.link(edges_of(resolution.shadows))
-        return replace(resolution, kept=candidates.items) if self._annotates_only else resolution
 
 
 def _check_trust(chunk: Chunk, allowed: int | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from gcmem.types import CandidateSet, Chunk, ChunkFilter, Conflict, Prompt, Reading
+from gcmem.types import CandidateSet, Chunk, ChunkFilter, Conflict, Prompt, Reading, Resolution
 
 Vectors = NDArray[np.float32]
 Progress = Callable[[int, int], None]
@@ -183,6 +183,17 @@ class ConflictOracle(Protocol):
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicting pairs with their scores."""
+
+
+class CandidateResolver(Protocol):
+    """Decides which candidates still hold; `gcmem.resolve.Resolver` is the one."""
+
+    @property
+    def oracle(self) -> ConflictOracle:
+        """What finds the conflicts."""
+
+    def resolve(self, candidates: CandidateSet) -> Resolution:
+        """Splits the candidates into those that hold and those that a newer one contradicts."""
 
 
 class PairClassifier(Protocol):

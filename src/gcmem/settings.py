@@ -29,15 +29,16 @@ class Settings:
     that was recorded before; beyond it, the order of their chunks is doubted. None trusts every
     clock."""
     strategy: Strategy = "stratified"
-    """How candidates are found: `dense` takes the most similar, `dense+stm` adds the recency
-    buffer, `stratified` adds the frontier. There a chunk competes only with those that came after
-    it, so the newest state of a topic is found however long the history is."""
+    """How candidates are found. `dense` takes the k most similar chunks. `paper` adds the recency
+    buffer to them, as the paper does. `stratified` weighs `overfetch` times k candidates: the most
+    similar, the frontier and the recency buffer. On the frontier a chunk competes only with those
+    that came after it, so the newest state of a topic is found however long the history is."""
     frontier: int = 2
-    """A chunk is on the frontier if fewer newer ones than this match it in similarity."""
+    """A chunk is on the frontier if fewer than this many newer chunks are at least as similar."""
     stm_size: int = 10
     """Chunks of a scope in the recency buffer."""
     overfetch: int = 3
-    """A search weighs this many times k candidates, so that k live ones remain after excision."""
+    """`stratified` weighs this many times k candidates, so that k remain after some are removed."""
 
     respect_trust: bool = False
     """Whether a chunk may only shadow chunks that are trusted no more than it is."""

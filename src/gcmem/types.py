@@ -10,7 +10,9 @@ from typing import Any, Literal, NoReturn
 from gcmem.errors import InvalidInputError, InvalidScopeError, NaiveTimeError
 
 Origin = Literal["mtm", "stm", "edge"]
-Strategy = Literal["dense", "dense+stm", "stratified"]
+Strategy = Literal["dense", "paper", "stratified"]
+Fitness = Literal["optimal", "marginal", "unfit"]
+"""How good an oracle was measured to be; an unfit one may not remove anything."""
 Mode = Literal["drop", "demote", "annotate"]
 AnswerPath = Literal["standard", "timestamp", "gcmem"]
 PromptMode = Literal["forced-choice", "allow-unclear"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcmem import CandidateSet, Conflict, Resolution, temporal_dominance
-from gcmem.judge import ByTrust
+from gcmem.resolve.by_trust import ByTrust
 from tests.laws.test_dominance import Case, cases
 
 

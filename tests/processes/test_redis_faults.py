@@ -40,7 +40,7 @@ def open_memory(tmp_path: Path, stm: str | None) -> Memory:
         stm=stm,
         encoder=HashEncoder(),
         oracle=RuleOracle(same_slot),
-        settings=Settings(strategy="dense+stm", stm_size=5),
+        settings=Settings(strategy="paper", stm_size=5),
         require_qualified=False,
         clock=lambda: NOW,
     )

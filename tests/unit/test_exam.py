@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from training.kappa.data import load_contrasts, load_families
 
-from gcmem.judge.qualification import load_pairs, load_sets
+from gcmem.judge.labelled import load_pairs, load_sets
 
 EXAM = Path(__file__).parents[2] / "training" / "exam"
 

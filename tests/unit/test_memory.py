@@ -105,7 +105,7 @@ def test_the_recency_buffer_brings_what_the_index_missed(tmp_path: Path) -> None
         with Memory(
             tmp_path / f"{size}.db",
             encoder=HashEncoder(),
-            settings=Settings(stm_size=size, overfetch=1, strategy="dense+stm"),
+            settings=Settings(stm_size=size, overfetch=1, strategy="paper"),
             oracle=RuleOracle(lambda a, b: False),
             require_qualified=False,
             clock=lambda: NOW,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gcmem import Memory
-from gcmem.judge.qualification import Qualification, remember
+from gcmem.judge.fitness import save_fitness
 from gcmem.private_files import make_private_file, make_private_folder, write_private
 from gcmem.serve.keys import KeyStore
 from gcmem.store.qdrant import open_qdrant
@@ -115,12 +115,8 @@ def test_doctor_warns_of_a_store_that_others_may_read(tmp_path: Path) -> None:
     assert "All well" not in shown
 
 
-def test_a_verdict_on_an_oracle_makes_the_default_folder_private(tmp_path: Path) -> None:
-    found = Qualification(
-        oracle="o@1", precision=0.5, recall=0.5, f1=0.5, verdict="unfit", judged=2,
-        latency_ms_per_pair=1, calibration_error=0.1,
-    )  # fmt: skip
-    remember(found, record=tmp_path / ".gcmem" / "qualified.json")
+def test_what_was_measured_of_an_oracle_is_kept_in_a_private_folder(tmp_path: Path) -> None:
+    save_fitness("o@1", "unfit", record=tmp_path / ".gcmem" / "qualified.json")
     assert mode(tmp_path / ".gcmem") == 0o700
 
 

@@ -30,16 +30,11 @@ from gcmem import Candidate, CandidateSet, Chunk
 from gcmem.cli.output import print_json
 from gcmem.defaults import default_encoder, default_oracle
 from gcmem.judge import GoldOracle
+from gcmem.judge.fitness import SHIPPED_RECORD
+from gcmem.judge.labelled import SHIPPED_PAIRS, LabelledPair, LabelledSet, load_pairs
 from gcmem.judge.pairwise import CLOSENESS, closeness
-from gcmem.judge.qualification import (
-    SHIPPED_PAIRS,
-    SHIPPED_RECORD,
-    LabelledPair,
-    LabelledSet,
-    load_pairs,
-    qualify_pairs,
-    qualify_sets,
-)
+from gcmem.judge.qualification import qualify_pairs, qualify_sets
+from gcmem.resolve import Resolver
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -167,7 +162,7 @@ def main() -> None:
     asked_of = [(n, rng.choice(sorted(n.questions))) for n in load_notebooks(part)]
     for name, options in (("", False), (", options given", True)):
         sets = [set_of(notebook, slot, options=options) for notebook, slot in asked_of]
-        found = qualify_sets(default_oracle(), sets)
+        found = qualify_sets(Resolver(default_oracle()), sets)
         print(
             f"notebooks{name}: {len(sets)} questions, old lines removed {found.shadowed:.1%}, "
             f"others kept {found.kept:.1%}"
@@ -181,7 +176,7 @@ def main() -> None:
     if args.record:
         whole = qualify_pairs(default_oracle(), load_pairs(SHIPPED_PAIRS))
         print_json(whole)
-        verdicts = {whole.oracle: whole.verdict, GoldOracle.id: "optimal"}
+        verdicts = {whole.oracle: whole.fitness, GoldOracle.id: "optimal"}
         SHIPPED_RECORD.write_text(json.dumps(verdicts, indent=2) + "\n")
 
 

@@ -2,5 +2,6 @@
 
 from gcmem.answer.llm_reader import LLMReader
 from gcmem.answer.local_reader import LocalReader
+from gcmem.answer.prompts import prompt_of
 
-__all__ = ["LLMReader", "LocalReader"]
+__all__ = ["LLMReader", "LocalReader", "prompt_of"]

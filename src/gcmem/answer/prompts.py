@@ -5,11 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from gcmem.quoting import HOW_QUOTED, memory_tag, quoted
-from gcmem.types import Prompt
+from gcmem.types import CandidateSet, Prompt, PromptMode, Resolution
 
 UNCLEAR = "UNCLEAR"
 
 SYSTEM = f"You answer a question from a list of memories. {HOW_QUOTED}"
+
+
+def prompt_of(
+    candidates: CandidateSet, resolution: Resolution, *, k: int | None, mode: PromptMode
+) -> Prompt:
+    """Returns what a reader is shown: the question and the k best chunks that are left; None: all.
+
+    `search` returns the same k, so an answer never rests on what a search would not show.
+    """
+    return Prompt(
+        question=candidates.query,
+        chunks=tuple(item.chunk for item in resolution.kept[:k]),
+        options=candidates.options,
+        mode=mode,
+        as_of=candidates.as_of,
+    )
 
 
 def render(prompt: Prompt) -> str:

@@ -23,7 +23,7 @@ from gcmem.cli.qualify import MEANING
 from gcmem.cli.serve import keys_beside
 from gcmem.defaults import default_encoder, default_oracle
 from gcmem.errors import GCMemError
-from gcmem.judge.qualification import recall_verdict
+from gcmem.judge.fitness import fitness_of, load_fitness
 from gcmem.protocols import ChunkLog, Encoder
 from gcmem.store import SQLiteLog
 from gcmem.store.redact import redacted
@@ -101,7 +101,7 @@ def _encoder(encoder: Encoder, problems: list[str]) -> dict[str, Any]:
 
 def _oracle() -> dict[str, Any]:
     oracle = default_oracle()
-    return {"id": oracle.id, "qualified": recall_verdict(oracle.id)}
+    return {"id": oracle.id, "qualified": fitness_of(oracle.id, load_fitness())}
 
 
 def _store(

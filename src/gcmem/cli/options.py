@@ -14,12 +14,13 @@ from gcmem.cli.location import Location, locate
 from gcmem.cli.oracles import check_oracle, oracle_named, reader_named
 from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
-from gcmem.ingest import parse_time
+from gcmem.judge.fitness import load_fitness
 from gcmem.memory import Memory
 from gcmem.protocols import Store
 from gcmem.settings import Settings
 from gcmem.store.sqlite.file import IN_MEMORY
 from gcmem.store.urls import open_url
+from gcmem.times import parse_time
 
 SETTINGS = Settings(respect_trust=True, max_metadata_bytes=16_384)
 """What the command line and the servers use: their callers are not all trusted alike."""
@@ -152,6 +153,7 @@ def open_memory(where: Location, judging: Judging = LOCAL) -> Memory:
             oracle=oracle_named(judging.oracle, base_url=judging.base_url, cache=store.verdicts),
             reader=reader,
             settings=SETTINGS,
+            qualification=load_fitness(),
             require_qualified=not judging.unqualified,
         )
     except BaseException:

@@ -13,16 +13,10 @@ from gcmem.cli.options import AsJson, BaseURL
 from gcmem.cli.oracles import oracle_named
 from gcmem.cli.output import console, print_json, progress_bar
 from gcmem.errors import InvalidInputError
-from gcmem.judge.qualification import (
-    ENOUGH,
-    SHIPPED_PAIRS,
-    Qualification,
-    load_pairs,
-    load_sets,
-    qualify_pairs,
-    qualify_sets,
-    remember,
-)  # fmt: skip
+from gcmem.judge.fitness import save_fitness
+from gcmem.judge.labelled import SHIPPED_PAIRS, load_pairs, load_sets
+from gcmem.judge.qualification import ENOUGH, Qualification, qualify_pairs, qualify_sets
+from gcmem.resolve import Resolver
 
 MEANING = {
     "optimal": "it may remove chunks",
@@ -56,7 +50,7 @@ def qualify(
     judged = oracle_named(oracle, base_url=base_url)
     with progress_bar("judging") as advance:
         if instances is not None:
-            found = qualify_sets(judged, load_sets(instances)[:limit], progress=advance)
+            found = qualify_sets(Resolver(judged), load_sets(instances)[:limit], progress=advance)
         else:
             labelled = load_pairs(pairs or SHIPPED_PAIRS)[:limit]
             found = qualify_pairs(judged, labelled, progress=advance)
@@ -65,7 +59,7 @@ def qualify(
     else:
         _print(found)
     if limit is None and found.enough:
-        remember(found)
+        save_fitness(found.oracle, found.fitness)
     elif not as_json:
         console.print(f"Not recorded: that takes {ENOUGH} conflicts and {ENOUGH} other pairs.")
 
@@ -94,4 +88,4 @@ def _print(found: Qualification) -> None:
     if found.shadowed is not None and found.kept is not None:
         console.print(f"stale chunks removed {found.shadowed:.1%}, true ones kept {found.kept:.1%}")
     few = "" if found.enough else "by these alone, which are too few to rely on, "
-    console.print(f"{few}[bold]{found.verdict}[/bold]: {MEANING[found.verdict]}")
+    console.print(f"{few}[bold]{found.fitness}[/bold]: {MEANING[found.fitness]}")

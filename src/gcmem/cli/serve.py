@@ -24,6 +24,7 @@ from gcmem.cli.options import (
 from gcmem.cli.oracles import check_oracle, oracle_named, reader_named
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.judge import LLMOracle
+from gcmem.judge.fitness import load_fitness
 from gcmem.memory import Memory
 from gcmem.serve.http.limits import Limits
 from gcmem.serve.keys import KeyStore
@@ -141,6 +142,7 @@ def served_memory(where: Location, judging: Judging, metrics: Metrics) -> Memory
         oracle=oracle,
         reader=reader,
         settings=SETTINGS,
+        qualification=load_fitness(),
         require_qualified=not judging.unqualified,
     )
 

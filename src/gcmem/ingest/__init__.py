@@ -3,7 +3,7 @@
 from gcmem.ingest.chunks import check_limits, chunks_of
 from gcmem.ingest.identity import name_turns
 from gcmem.ingest.sessions import read_session_file
-from gcmem.ingest.turns import Message, as_turns, parse_time
+from gcmem.ingest.turns import Message, as_turns
 
 __all__ = [
     "Message",
@@ -11,6 +11,5 @@ __all__ = [
     "check_limits",
     "chunks_of",
     "name_turns",
-    "parse_time",
     "read_session_file",
 ]

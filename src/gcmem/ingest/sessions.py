@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from gcmem.errors import InvalidInputError, SessionFormatError
-from gcmem.ingest.turns import first, flatten, is_textless, turn_from_dict
+from gcmem.ingest.turns import is_textless, turn_from_dict
+from gcmem.message_fields import first, flatten
 from gcmem.types import Turn
 
 NESTED = "its JSON is nested too deeply"

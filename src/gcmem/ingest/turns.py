@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 
 from gcmem.errors import InvalidInputError, InvalidTextError
+from gcmem.message_fields import TEXT_KEYS, TIME_KEYS, first, flatten
 from gcmem.storable import check_metadata
-from gcmem.types import Turn, is_storable, utc
+from gcmem.times import parse_time
+from gcmem.types import Turn, is_storable
 
 Message = str | Turn | Mapping[str, Any]
 
-TEXT_KEYS = ("text", "content", "value", "message", "body")
-TIME_KEYS = ("at", "timestamp", "created_at", "create_time", "time", "date", "ts", "datetime")
 SPEAKER_KEYS = ("speaker", "role", "from", "sender", "author", "user", "name")
 SESSION_KEYS = ("session", "session_id", "conversation_id", "thread_id", "thread_ts")
-
-EPOCH_TEXT = re.compile(r"-?\d{9,}(\.\d+)?")
-"""Shorter numbers in a string are dates such as 20250101, or mistakes."""
-MILLISECONDS_FROM = 100_000_000_000
-"""Epoch numbers above this are milliseconds: as seconds they would lie after the year 5138."""
 
 
 def as_turns(
@@ -115,70 +108,9 @@ def _speaker(value: Any) -> str:
     return known.get(str(value).lower(), str(value))
 
 
-def first(message: Mapping[str, Any], keys: Sequence[str]) -> Any:
-    """Returns the value of the first key that the message has and that is not empty."""
-    return next((message[key] for key in keys if message.get(key) not in (None, "", [])), None)
-
-
-def flatten(content: Any) -> str:
-    """Joins the text parts of a message; pictures and tool calls are left out."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, Mapping):
-        inner = content.get("text") or content.get("parts") or content.get("content") or ""
-        return flatten(inner)
-    if isinstance(content, Sequence):
-        parts = (flatten(part) for part in content if isinstance(part, (str, Mapping)))
-        return "\n".join(part for part in parts if part)
-    raise InvalidInputError(f"can't read message text from a {type(content).__name__}")
-
-
 def describe(message: Mapping[str, Any]) -> str:
     """Returns a short picture of a message for error texts."""
     return f"a message with the keys {', '.join(map(str, message)) or '(none)'}"
-
-
-def parse_time(value: Any, *, tz: tzinfo | None = None) -> datetime:
-    """Reads a datetime, an ISO 8601 string or epoch seconds or milliseconds, as UTC."""
-    if isinstance(value, datetime):
-        moment = value
-    elif isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise InvalidInputError(f"can't read a time from {value!r}: pass an aware datetime")
-    elif isinstance(value, str) and not EPOCH_TEXT.fullmatch(value.strip()):
-        moment = _parse_iso(value)
-    else:
-        moment = _parse_epoch(value)
-    if moment.tzinfo is None and tz is not None:
-        moment = moment.replace(tzinfo=tz)
-    if moment.tzinfo is None:
-        raise InvalidInputError(
-            f"the time {value!r} has no timezone: add an offset such as +00:00 or Z, or name the "
-            "timezone (on the command line: --tz Europe/Rome)"
-        )
-    return utc(moment, name="time")
-
-
-def _parse_epoch(value: str | int | float) -> datetime:
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise InvalidInputError("can't read a time from a number that is so large")
-    seconds = number / 1000 if abs(number) >= MILLISECONDS_FROM else number
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
-        raise InvalidInputError(f"the time {value!r} is out of range") from None
-
-
-def _parse_iso(value: str) -> datetime:
-    try:
-        return datetime.fromisoformat(value.strip())
-    except ValueError:
-        raise InvalidInputError(
-            f"can't read the time {value!r}: write it as 2026-03-01T09:00:00+00:00"
-        ) from None
 
 
 def check_text(text: Any, *, name: str = "text") -> str:

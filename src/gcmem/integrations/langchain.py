@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError, MissingExtraError
-from gcmem.ingest import parse_time
 from gcmem.integrations.backfill import search_filled
 from gcmem.integrations.conversion import SHADOWED_BY, as_line, metadata_of, proof
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle, Encoder
 from gcmem.resolve.document_fields import Key
 from gcmem.resolve.documents import resolve
+from gcmem.times import parse_time
 from gcmem.types import Candidate, Mode, SearchResult
 
 try:

@@ -13,12 +13,11 @@ from urllib.parse import quote
 
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.filters import make_filter
-from gcmem.ingest import parse_time
-from gcmem.ingest.turns import TEXT_KEYS
 from gcmem.integrations.backfill import WIDER
 from gcmem.memory import Memory
-from gcmem.resolve import temporal_dominance
+from gcmem.message_fields import TEXT_KEYS
 from gcmem.retrieve import retrieve
+from gcmem.times import parse_time
 from gcmem.types import MAX_SCOPE_ID_CHARS, Candidate, CandidateSet, Chunk, Turn
 
 try:
@@ -207,11 +206,8 @@ class GCMemStore(BaseStore):
     def _resolve(self, query: str, hits: Sequence[Candidate]) -> dict[str, float]:
         """Returns the items of which something still holds, each with its best score."""
         candidates = CandidateSet(query=query.strip(), items=tuple(hits))
-        kept = candidates.items
-        if self.memory.removes:
-            kept = temporal_dominance(candidates, self.memory.oracle.judge(candidates)).kept
         scores: dict[str, float] = {}
-        for hit in kept:
+        for hit in self.memory.resolve(candidates).kept:
             scores[_item_of(hit.chunk)] = max(hit.relevance, scores.get(_item_of(hit.chunk), -1.0))
         return dict(sorted(scores.items(), key=lambda scored: -scored[1]))
 

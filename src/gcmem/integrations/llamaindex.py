@@ -9,8 +9,6 @@ from hashlib import sha256
 from typing import Any, Literal, Unpack
 
 from gcmem.errors import MissingExtraError
-from gcmem.ingest import parse_time
-from gcmem.ingest.turns import TIME_KEYS, first
 from gcmem.integrations.backfill import search_filled
 from gcmem.integrations.conversion import (
     SHADOWED_BY,
@@ -21,10 +19,10 @@ from gcmem.integrations.conversion import (
     proof,
     resolve_sources,
 )
-from gcmem.judge.qualification import may_remove
 from gcmem.memory import Memory
+from gcmem.message_fields import TIME_KEYS, first
 from gcmem.protocols import ConflictOracle
-from gcmem.resolve import temporal_dominance
+from gcmem.times import parse_time
 from gcmem.types import Candidate, CandidateSet, Chunk, Scope, SearchResult, Turn
 
 try:
@@ -123,7 +121,6 @@ class GCMemBlock(BaseMemoryBlock[str]):
     filters: Mapping[str, Any] | None = None
     roles: tuple[str, ...] = ("user",)
     recent: int = 10
-    require_qualified: bool = True
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         return await asyncio.to_thread(self._recall, self._spoken(messages or []))
@@ -153,15 +150,13 @@ class GCMemBlock(BaseMemoryBlock[str]):
 
     def _still_true(self, found: SearchResult, chat: Sequence[ChatMessage]) -> set[str]:
         """Returns the ids of what was found that no message of the running chat contradicts."""
-        oracle = self.memory.oracle
-        if not chat or (self.require_qualified and not may_remove(oracle)):
+        if not chat:
             return {hit.chunk.id for hit in found}
         scope = Scope(**self._scope())
         now = datetime.now(UTC)
         said = {turn: _as_candidate(turn, scope=scope, now=now) for turn in map(_as_turn, chat)}
         candidates = CandidateSet(query=found.query, items=(*found, *said.values()))
-        resolution = temporal_dominance(candidates, oracle.judge(candidates))
-        return {hit.chunk.id for hit in resolution.kept}
+        return {hit.chunk.id for hit in self.memory.resolve(candidates).kept}
 
 
 def _as_turn(message: ChatMessage) -> Turn:

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from gcmem.errors import MissingExtraError
-from gcmem.ingest.turns import flatten
 from gcmem.integrations.transcript import note, superseded
 from gcmem.judge.pairs import ASSISTANT
 from gcmem.memory import Memory
+from gcmem.message_fields import flatten
 from gcmem.sentences import states_something
 from gcmem.types import Chunk, Scope, Shadow, Turn, check_choice
 
@@ -150,7 +150,7 @@ class GCMemSession:
             for record in records
             if record.speaker == ASSISTANT
         ]
-        shadows = superseded([*heard, *said[-self._window :]], oracle=self._memory.oracle)
+        shadows = superseded([*heard, *said[-self._window :]], resolver=self._memory.resolver)
         # A long message stays as long as one of its chunks is still true.
         live = {c.metadata.get(ITEM_ID) for c in heard if c.id not in shadows}
         stale = {s.candidate.chunk.metadata.get(ITEM_ID): s for s in shadows.values()}

@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from gcmem.defaults import default_oracle
+from gcmem.defaults import make_resolver
 from gcmem.errors import MissingExtraError
 from gcmem.integrations.transcript import note, superseded
 from gcmem.judge.pairs import ASSISTANT
-from gcmem.judge.qualification import may_remove
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle
 from gcmem.store.sqlite.verdicts import SQLiteVerdicts
@@ -93,14 +92,15 @@ class SupersededTurns:
         """Takes the shipped oracle unless told otherwise; an unfit oracle only annotates."""
         check_choice(mode, name="mode", allowed=get_args(HistoryMode))
         # An agent sends the same history with every request: what was judged is not judged again.
-        self._oracle = oracle or default_oracle(SQLiteVerdicts())
-        may = not require_qualified or may_remove(self._oracle)
-        self._drops = mode == "drop" and may
+        self._resolver = make_resolver(
+            oracle, require_qualified=require_qualified, verdicts=SQLiteVerdicts()
+        )
+        self._drops = mode == "drop" and self._resolver.policy.removes
 
     def __call__(self, messages: list[ModelMessage]) -> list[ModelMessage]:
         """Returns the messages without the superseded turns, or with a note on them."""
         places = _statements(messages)
-        shadows = superseded(list(places.values()), oracle=self._oracle)
+        shadows = superseded(list(places.values()), resolver=self._resolver)
         stale = {place: shadows[c.id] for place, c in places.items() if c.id in shadows}
         if not self._drops:
             return [_annotated(message, n, stale) for n, message in enumerate(messages)]
@@ -110,7 +110,9 @@ class SupersededTurns:
 
     def shadows(self, messages: Sequence[ModelMessage]) -> tuple[Shadow, ...]:
         """Returns what would be taken out, each with its witness."""
-        return tuple(superseded(list(_statements(messages).values()), oracle=self._oracle).values())
+        return tuple(
+            superseded(list(_statements(messages).values()), resolver=self._resolver).values()
+        )
 
     def capability(self) -> Hooks[Any]:
         """Returns this as a capability that changes what the model sees and nothing else."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gcmem.judge.pairs import ASSISTANT
-from gcmem.protocols import ConflictOracle
-from gcmem.resolve import temporal_dominance
+from gcmem.protocols import CandidateResolver
 from gcmem.sentences import states_something
 from gcmem.types import Candidate, CandidateSet, Chunk, Shadow
 
@@ -15,7 +14,7 @@ LONGEST = 1000
 """A turn of more characters than this says more than one thing, so it stays."""
 
 
-def superseded(chunks: Sequence[Chunk], *, oracle: ConflictOracle) -> dict[str, Shadow]:
+def superseded(chunks: Sequence[Chunk], *, resolver: CandidateResolver) -> dict[str, Shadow]:
     """Returns the chunks that a newer one contradicts, by id, each with its witness.
 
     Long turns are neither removed nor witnesses. Only what people said is a witness: a mistake of
@@ -23,7 +22,7 @@ def superseded(chunks: Sequence[Chunk], *, oracle: ConflictOracle) -> dict[str, 
     """
     telling = [c for c in chunks if len(c.text) <= LONGEST and states_something(c.text)]
     heard = [chunk for chunk in telling if chunk.speaker != ASSISTANT]
-    shadows = _shadows(heard, oracle)
+    shadows = _shadows(heard, resolver)
     if len(heard) == len(telling):
         return shadows
     # Under a name each, the model's turns are held against what was heard, not against each other.
@@ -32,7 +31,7 @@ def superseded(chunks: Sequence[Chunk], *, oracle: ConflictOracle) -> dict[str, 
         for n, chunk in enumerate(telling)
     ]
     said = {chunk.id: chunk for chunk in telling if chunk.speaker == ASSISTANT}
-    for chunk_id, shadow in _shadows(named, oracle).items():
+    for chunk_id, shadow in _shadows(named, resolver).items():
         if chunk_id in said and shadow.witness.chunk.id not in said:
             candidate = replace(shadow.candidate, chunk=said[chunk_id])
             shadows[chunk_id] = replace(shadow, candidate=candidate)
@@ -46,8 +45,8 @@ def note(shadow: Shadow) -> str:
     return f"[no longer true{when}: {witness.text}]"
 
 
-def _shadows(chunks: Sequence[Chunk], oracle: ConflictOracle) -> dict[str, Shadow]:
+def _shadows(chunks: Sequence[Chunk], resolver: CandidateResolver) -> dict[str, Shadow]:
     items = tuple(Candidate(chunk=chunk, relevance=1.0, origin="stm") for chunk in chunks)
     candidates = CandidateSet(query="", items=items)
-    resolution = temporal_dominance(candidates, oracle.judge(candidates))
-    return {shadow.candidate.chunk.id: shadow for shadow in resolution.shadows}
+    shadows = resolver.resolve(candidates).shadows
+    return {shadow.candidate.chunk.id: shadow for shadow in shadows}

@@ -8,10 +8,8 @@ from gcmem.judge.local.focus import Focus
 from gcmem.judge.local.joint import JointOracle
 from gcmem.judge.nli import NLIClassifier
 from gcmem.judge.pairwise import PairwiseOracle, TopicGate
-from gcmem.resolve.by_trust import ByTrust
 
 __all__ = [
-    "ByTrust",
     "CascadeOracle",
     "Focus",
     "GoldOracle",

@@ -1,4 +1,4 @@
-"""Finds conflicts ahead of time: new chunks against their neighbours, so that reads are ready."""
+"""Judges ahead: new chunks against their neighbours, so that searches find the verdicts ready."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 from gcmem.calls import one_call
 from gcmem.errors import InvalidInputError
-from gcmem.protocols import ConflictOracle, Encoder, Progress, Store
-from gcmem.resolve import temporal_dominance
-from gcmem.retrieve import edges_of
-from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter, Conflict
+from gcmem.protocols import CandidateResolver, Encoder, Progress, Store
+from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter
 
 NEIGHBOURS = 8
 PAGE = 64
@@ -27,48 +25,42 @@ def link(
     store: Store,
     *,
     encoder: Encoder,
-    oracle: ConflictOracle,
+    resolver: CandidateResolver,
     limit: int | None = None,
     progress: Progress | None = None,
-    respect_trust: bool = False,
 ) -> Linked:
     """Judges the chunks that this oracle has not judged yet and returns what it found.
 
-    Each is held against the older chunks of its scope that are most similar to it; conflicts
-    become edges that a search follows. Stopped at any moment, the next call goes on behind the
-    last finished page. Searches are right without it, and never wait for it.
+    Each is held against the older chunks of its scope that are most similar to it; the resolver
+    keeps the conflicts it finds. Stopped at any moment, the next call goes on behind the last
+    finished page. Searches are right without it, and never wait for it.
     """
     if store.verdicts is None:
         raise InvalidInputError("this store keeps no verdicts, so there is nowhere to link to")
     done = conflicts = 0
-    cursor = store.verdicts.linked_up_to(oracle.id)
+    cursor = store.verdicts.linked_up_to(resolver.oracle.id)
     total = sum(1 for _ in store.log.scan(ChunkFilter(), after_seq=cursor, limit=limit))
     while done < total:
         size = min(PAGE, total - done)
         page = list(store.log.scan(ChunkFilter(), after_seq=cursor, limit=size))
         if not page:
             break
+        found = 0
         with one_call():
-            found = _edges(store, encoder, oracle, page, respect_trust=respect_trust)
-        store.verdicts.link(found)
+            for candidates in _neighbourhoods(store, encoder, page):
+                found += len(resolver.resolve(candidates).shadows)
         cursor = max(chunk.seq or 0 for chunk in page)
-        store.verdicts.set_linked_up_to(oracle.id, cursor)
+        store.verdicts.set_linked_up_to(resolver.oracle.id, cursor)
         done += len(page)
-        conflicts += len(found)
+        conflicts += found
         if progress is not None:
             progress(done, total)
     return Linked(judged=done, conflicts=conflicts)
 
 
-def _edges(
-    store: Store,
-    encoder: Encoder,
-    oracle: ConflictOracle,
-    page: list[Chunk],
-    *,
-    respect_trust: bool,
-) -> list[Conflict]:
-    found: list[Conflict] = []
+def _neighbourhoods(store: Store, encoder: Encoder, page: list[Chunk]) -> list[CandidateSet]:
+    """Returns, for each chunk, a set of it and the older chunks that are most similar to it."""
+    found = []
     for chunk, vector in zip(page, encoder.encode([c.text for c in page]), strict=True):
         # Within the chunk's own scope: what another user said is nobody's business here.
         where = ChunkFilter(scope=chunk.scope, as_of=chunk.at)
@@ -82,9 +74,5 @@ def _edges(
         ]
         if chunk.id not in scores:
             items.append(Candidate(chunk=chunk, relevance=1.0, origin="mtm"))
-        candidates = CandidateSet(query="", items=tuple(items))
-        resolution = temporal_dominance(
-            candidates, oracle.judge(candidates), respect_trust=respect_trust
-        )
-        found += [edge for edge in edges_of(resolution.shadows) if edge.newer == chunk.id]
+        found.append(CandidateSet(query="", items=tuple(items)))
     return found

@@ -7,10 +7,13 @@ from gcmem.resolve.baselines import (
     time_decay,
     timestamp_rerank,
 )
+from gcmem.resolve.resolver import Policy, Resolver
 from gcmem.resolve.temporal import temporal_dominance
 
 __all__ = [
     "MultiFactor",
+    "Policy",
+    "Resolver",
     "multi_factor",
     "standard",
     "temporal_dominance",

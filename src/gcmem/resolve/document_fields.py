@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any
 
 from gcmem.errors import InvalidInputError
-from gcmem.ingest import parse_time
-from gcmem.ingest.turns import TEXT_KEYS, TIME_KEYS, flatten
+from gcmem.message_fields import TEXT_KEYS, TIME_KEYS, flatten
+from gcmem.times import parse_time
 from gcmem.types import Chunk, Scope
 
 Key = str | Callable[[Any], Any]

@@ -10,15 +10,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Generic, TypeVar
 
-from gcmem.calls import one_call
-from gcmem.defaults import default_oracle
+from gcmem.defaults import make_resolver
 from gcmem.errors import InvalidInputError
 from gcmem.filters import check_options
-from gcmem.judge.qualification import may_remove
 from gcmem.protocols import ConflictOracle
-from gcmem.resolve import temporal_dominance
 from gcmem.resolve.document_fields import Key, as_chunk
-from gcmem.types import Candidate, CandidateSet, Chunk, Conflict
+from gcmem.types import Candidate, CandidateSet, Chunk, Conflict, Fitness
 
 Document = TypeVar("Document")
 
@@ -53,6 +50,7 @@ def resolve(
     text_key: Key | None = None,
     time_key: Key | None = None,
     tz: tzinfo = UTC,
+    qualification: Mapping[str, Fitness] | None = None,
     require_qualified: bool = True,
 ) -> DocumentResolution[Document]:
     """Removes from retrieved documents those that a newer one contradicts.
@@ -89,12 +87,10 @@ def resolve(
         for chunk, chunk_id in zip(chunks, ids, strict=True)
     )
     candidates = CandidateSet(query=query, options=tuple(options), items=items)
-    judge = default_oracle() if oracle is None else oracle
-    with one_call():  # documents are nobody's: nothing of them is kept
-        conflicts = judge.judge(candidates)
-    resolution = temporal_dominance(candidates, conflicts)
-    if require_qualified and not may_remove(judge):
-        resolution = replace(resolution, kept=items)
+    resolver = make_resolver(
+        oracle, qualification=qualification, require_qualified=require_qualified
+    )
+    resolution = resolver.resolve(candidates)
     undecided = sorted(
         tuple(sorted((place[pair.older], place[pair.newer]))) for pair in resolution.undecided
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gcmem.protocols import Store, Vectors
 from gcmem.ranking import ranked
@@ -25,13 +25,13 @@ def retrieve(
 ) -> CandidateSet:
     """Returns the candidates, most relevant first; relevance is the best cosine to any query.
 
-    The k most similar chunks are always among them; the strategy adds to these, and what is left
-    of `pool` goes to the next most similar. With `oracle`, the newer ends of its known conflicts
-    join them.
+    The k most similar chunks are always among them. `stratified` fills up to `pool`: first with
+    the frontier, then with the recency buffer, then with the next most similar. With `oracle`, the
+    newer ends of its known conflicts join them.
     """
-    pool = max(k, pool or k)
-    depth = frontier if strategy == "stratified" else 0
-    hits = store.index.search(queries, k=pool, where=where, frontier=depth)
+    stratified = strategy == "stratified"
+    pool = max(k, pool or k) if stratified else k
+    hits = store.index.search(queries, k=pool, where=where, frontier=frontier if stratified else 0)
     relevance: dict[str, float] = {}
     for chunk_id, score in (hit for found in hits for hit in found):
         relevance[chunk_id] = max(score, relevance.get(chunk_id, score))
@@ -40,16 +40,17 @@ def retrieve(
     order = ranked([relevance[i] for i in similar], range(len(similar), 0, -1))
     nearest = [similar[n] for n in order]
     newest = [i for found in hits for i, _ in found[pool:]]
-    chosen = list(dict.fromkeys((*nearest[:k], *newest, *nearest)))[:pool]
+    recent = {} if strategy == "dense" else {c.id: c for c in store.buffer.recent(where)}
+    chosen = list(dict.fromkeys((*nearest[:k], *newest, *recent, *nearest)))[:pool]
     linked: list[Chunk] = []
     if oracle is not None:
         linked = trace(store, chosen, oracle=oracle, where=where, most=k)
         chosen = chosen[: max(k, pool - len(linked))]
     chunks = store.log.get(chosen)  # one that was erased since the search is simply not there
-    origins: dict[str, Origin] = dict.fromkeys(chunks, "mtm")
+    origins: dict[str, Origin] = {i: "mtm" if i in relevance else "stm" for i in chunks}
     _join(chunks, origins, linked, "edge")
-    if strategy == "dense+stm":
-        _join(chunks, origins, store.buffer.recent(where), "stm")
+    if strategy == "paper":
+        _join(chunks, origins, recent.values(), "stm")
     late = [chunk_id for chunk_id in chunks if chunk_id not in relevance]
     for chunk_id, scores in zip(late, store.index.score(queries, late).T, strict=True):
         relevance[chunk_id] = float(scores.max())
@@ -67,7 +68,7 @@ def retrieve(
 
 
 def _join(
-    chunks: dict[str, Chunk], origins: dict[str, Origin], more: Sequence[Chunk], origin: Origin
+    chunks: dict[str, Chunk], origins: dict[str, Origin], more: Iterable[Chunk], origin: Origin
 ) -> None:
     for chunk in more:
         if chunk.id not in chunks:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from gcmem.protocols import Store
-from gcmem.types import Chunk, ChunkFilter, Conflict, Shadow
+from gcmem.types import Chunk, ChunkFilter
 
 MOST_HOPS = 32
 """A chain longer than this is followed no further; the strata find its newest end."""
-
-
-def edges_of(shadows: Sequence[Shadow]) -> list[Conflict]:
-    """Returns the verdicts behind shadows, from the old chunk to its witness."""
-    return [
-        replace(s.conflict, older=s.candidate.chunk.id, newer=s.witness.chunk.id) for s in shadows
-    ]
 
 
 def trace(

@@ -16,10 +16,11 @@ import numpy as np
 
 from gcmem.errors import FutureTimeError, InvalidInputError
 from gcmem.ingest.chunks import check_trust
-from gcmem.ingest.turns import check_name, check_text, parse_time
+from gcmem.ingest.turns import check_name, check_text
 from gcmem.protocols import Vectors
 from gcmem.settings import Settings
 from gcmem.storable import check_chunks, check_metadata
+from gcmem.times import parse_time
 from gcmem.types import ORIGIN_KEY, TRUSTED, Chunk, Scope, utc
 
 NAMESPACE = uuid.UUID("6f0c4f9e-3f3e-5c0b-9b6e-0d6763a6d6d1")

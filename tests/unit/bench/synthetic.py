@@ -17,7 +17,7 @@ FAMILIES = (
     "favourite restaurant", "gym", "language", "bank", "holiday destination",
 )  # fmt: skip
 CHANCES = {"standard": 0.3, "timestamp": 0.5, "time-decay": 0.4, "gcmem": 0.75}
-RETRIEVALS = ("dense", "dense+stm", "stratified")
+RETRIEVALS = ("dense", "paper", "stratified")
 
 
 def synthetic_run(

@@ -17,7 +17,7 @@ from gcmem.bench.data.shipped import shipped, shipped_hash
 from gcmem.bench.report.cards import FOLDER, card
 from gcmem.bench.report.describe import describe
 from gcmem.errors import InvalidInputError
-from gcmem.judge.qualification import load_pairs, load_sets
+from gcmem.judge.labelled import load_pairs, load_sets
 
 CORPUS = Path(__file__).parents[3] / "training" / "corpus"
 

@@ -16,7 +16,7 @@ from gcmem.testing import HashEncoder, RuleOracle
 TEXTS = Texts(HashEncoder(dimensions=64))
 GRID = Grid(
     settings=("retrieval", "bag"),
-    retrievals=("dense+stm", "stratified"),
+    retrievals=("paper", "stratified"),
     readers=("majority",),
     oracles=("gold",),
     paths=("standard", "timestamp", "gcmem"),

@@ -54,7 +54,7 @@ def by(done: Run, **wanted: str) -> list[Outcome]:
 def test_every_path_of_an_instance_reads_one_frozen_set(tmp_path: Path) -> None:
     done = run(tmp_path)
     for instance in {o.instance for o in done.outcomes}:
-        for retrieval in ("dense", "dense+stm", "stratified", "none"):
+        for retrieval in ("dense", "paper", "stratified", "none"):
             own = [o for o in by(done, retrieval=retrieval) if o.instance == instance]
             assert len(own) == len(PATHS)
             assert len({o.candidate_hash for o in own}) == 1

@@ -80,7 +80,7 @@ def whole_run() -> Run:
     for dataset in paper.POOLED:
         for mode in MODES:
             for path, marks in MARKS.items():
-                for retrieval in ("dense", "dense+stm"):
+                for retrieval in ("dense", "paper"):
                     made = condition(path, dataset=dataset, mode=mode, retrieval=retrieval)
                     found += answers(made, marks)
                 found += answers(condition(path, dataset=dataset, mode=mode, setting="bag"), marks)
@@ -159,18 +159,18 @@ def test_baselines_count_what_was_answered_and_compare_in_pairs() -> None:
 
 
 def test_means_over_cells_stand_beside_the_paper() -> None:
-    lift = row(MADE["stm-lift"], Dataset="chat-large", Retrieval="dense+stm")
+    lift = row(MADE["stm-lift"], Dataset="chat-large", Retrieval="paper")
     names = ("standard %", "gcmem %", "ΔGC pp", "cells", "errors")
     assert part(lift, *names) == ["10.0", "88.9", "+77.8", "2", "2"]
     assert part(lift, "paper standard %", "paper ΔGC pp") == ["34.5", "+28.4"]
-    head = row(MADE["headline"], Dataset="chat-large", Retrieval="dense+stm")
+    head = row(MADE["headline"], Dataset="chat-large", Retrieval="paper")
     assert part(head, "timestamp %", "paper timestamp %") == ["50.0", "67.5"]
     modes = row(MADE["prompt-modes"], Datasets="chat", Retrieval="dense")
     assert modes["allow-unclear ΔGC pp"] == "+77.8"
     assert modes["paper allow-unclear ΔGC pp"] == "+19.9"
     gone = row(MADE["shadows"], Datasets="chat", Retrieval="dense", Mode="forced-choice")
     assert part(gone, "shadows", "datasets", "paper shadows") == ["3.00", "2", "2.30"]
-    recall = row(MADE["retrieval-recall"], Dataset="chat-medium", Retrieval="dense+stm")
+    recall = row(MADE["retrieval-recall"], Dataset="chat-medium", Retrieval="paper")
     assert part(recall, "old %", "new %", "distractor %") == ["25.0", "50.0", "12.5"]
     assert recall["paper new %"] == "98.2"
 
@@ -207,7 +207,7 @@ def test_the_bag_is_told_from_retrieval() -> None:
 
 
 def test_head_to_head_counts_wins_losses_and_ties() -> None:
-    found = row(MADE["head-to-head"], **dense(Retrieval="dense+stm"))
+    found = row(MADE["head-to-head"], **dense(Retrieval="paper"))
     assert part(found, "wins", "losses", "ties", "p", "ahead") == ["3", "0", "6", "0.2500", "gcmem"]
     assert part(found, "paper winner", "paper gap pp") == ["timestamp", "+2.1"]
 
@@ -216,7 +216,7 @@ def test_conditions_latency_sweep_and_keep_rate_say_what_happened() -> None:
     cell = row(MADE["conditions"], **dense())
     assert part(cell, "recall new %", "n", "errors", "gcmem s") == ["50.0", "10", "1", "0.500"]
     assert part(cell, "paper gcmem %", "paper wall s") == ["47.9", "669"]
-    timed = row(MADE["latency"], Dataset="chat-large", Retrieval="dense+stm", Path="gcmem")
+    timed = row(MADE["latency"], Dataset="chat-large", Retrieval="paper", Path="gcmem")
     assert part(timed, "conflict s", "total s", "n", "errors") == ["0.100", "0.500", "18", "2"]
     assert part(timed, "paper total s", "paper total s (appendix)") == ["15.0", "23.0"]
     swept = row(MADE["sweep"], Path="standard")

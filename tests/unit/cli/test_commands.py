@@ -152,7 +152,7 @@ def test_qualify_measures_an_oracle_and_says_what_it_may_do(tmp_path: Path) -> N
     assert found["oracle"].startswith("gcmem-kappa@")
     assert {"precision", "recall", "f1", "by_category", "latency_ms_per_pair"} <= set(found)
     assert found["recall"] == 1.0
-    assert found["verdict"] == "optimal"
+    assert found["fitness"] == "optimal"
     assert "optimal" in gcmem("qualify", "--pairs", str(file), HOME=home)
     assert found["oracle"] in (tmp_path / ".gcmem" / "qualified.json").read_text()
     assert "Not recorded" in gcmem("qualify", "--pairs", str(file), "--limit", "3", HOME=home)

@@ -10,17 +10,10 @@ from gcmem import Candidate, CandidateSet, Chunk, Memory
 from gcmem.defaults import default_classifier
 from gcmem.errors import InvalidInputError, UnqualifiedOracleWarning
 from gcmem.judge import GoldOracle
-from gcmem.judge.qualification import (
-    LabelledPair,
-    LabelledSet,
-    load_pairs,
-    load_sets,
-    qualify_pairs,
-    qualify_sets,
-    recall_verdict,
-    remember,
-    verdict,
-)  # fmt: skip
+from gcmem.judge.fitness import fitness_of, load_fitness, save_fitness
+from gcmem.judge.labelled import LabelledPair, LabelledSet, load_pairs, load_sets
+from gcmem.judge.qualification import fitness, qualify_pairs, qualify_sets
+from gcmem.resolve import Resolver
 from gcmem.testing import HashEncoder, RuleOracle
 from tests.conftest import NOW, day, same_slot
 
@@ -39,7 +32,7 @@ def test_pairs_give_precision_recall_and_figures_by_category() -> None:
     assert found.by_category["update"] == {"n": 2, "recall": 1.0}
     assert found.by_category["hidden"] == {"n": 1, "recall": 0.0}
     assert found.by_category["other"] == {"n": 2, "false_positive_rate": 0.5}
-    assert found.verdict == "marginal"
+    assert found.fitness == "marginal"
     assert found.oracle == "rule@1"
     assert found.latency_ms_per_pair > 0
 
@@ -49,7 +42,7 @@ def test_pairs_give_precision_recall_and_figures_by_category() -> None:
     [(0.99, 0.95, "optimal"), (0.99, 0.51, "marginal"), (1.0, 0.5, "unfit"), (0.4, 0.99, "unfit")],
 )
 def test_the_papers_rule_decides(precision: float, recall: float, expected: str) -> None:
-    assert verdict(precision=precision, recall=recall) == expected
+    assert fitness(precision=precision, recall=recall) == expected
 
 
 def test_without_a_conflict_there_is_no_recall() -> None:
@@ -71,10 +64,10 @@ def test_sets_are_judged_whole(tmp_path: Path) -> None:
     }
     file.write_text(json.dumps(row) + "\n")
     sets = load_sets(file)
-    perfect = qualify_sets(GoldOracle([("0", "2"), ("1", "2")]), sets)
-    assert (perfect.shadowed, perfect.kept, perfect.verdict) == (1.0, 1.0, "optimal")
-    half = qualify_sets(GoldOracle([("0", "2"), ("2", "3")]), sets)
-    assert (half.shadowed, half.kept, half.verdict) == (0.5, 0.5, "unfit")
+    perfect = qualify_sets(Resolver(GoldOracle([("0", "2"), ("1", "2")])), sets)
+    assert (perfect.shadowed, perfect.kept, perfect.fitness) == (1.0, 1.0, "optimal")
+    half = qualify_sets(Resolver(GoldOracle([("0", "2"), ("2", "3")])), sets)
+    assert (half.shadowed, half.kept, half.fitness) == (0.5, 0.5, "unfit")
     assert (half.precision, half.recall, half.f1) == (0.5, 0.5, 0.5)
 
 
@@ -88,8 +81,8 @@ def test_in_a_set_any_witness_is_as_good_as_the_one_that_was_labelled() -> None:
         conflicts=(("0", "1"), ("0", "2"), ("0", "3")),
         must_keep=("1", "2", "3"),
     )
-    found = qualify_sets(GoldOracle([("0", "3")]), [labelled])
-    assert (found.precision, found.recall, found.kept, found.verdict) == (1.0, 1.0, 1.0, "optimal")
+    found = qualify_sets(Resolver(GoldOracle([("0", "3")])), [labelled])
+    assert (found.precision, found.recall, found.kept, found.fitness) == (1.0, 1.0, 1.0, "optimal")
 
 
 @pytest.mark.parametrize(
@@ -113,15 +106,32 @@ def test_a_file_that_can_not_be_read_says_where(tmp_path: Path, line: str) -> No
         load_pairs(tmp_path / "missing")
 
 
-def test_verdicts_are_remembered_under_the_oracles_id(tmp_path: Path) -> None:
+def test_what_was_measured_is_kept_under_the_oracles_id(tmp_path: Path) -> None:
     record = tmp_path / "deep" / "qualified.json"
-    assert recall_verdict("rule@1", record=record) is None
-    remember(qualify_pairs(RuleOracle(same_slot), PAIRS), record=record)
-    assert recall_verdict("rule@1", record=record) == "marginal"
+    assert load_fitness(record) == {}
+    found = qualify_pairs(RuleOracle(same_slot), PAIRS)
+    save_fitness(found.oracle, found.fitness, record=record)
+    assert fitness_of("rule@1", load_fitness(record)) == "marginal"
     for damaged in ("[]", "null", "{", '{"rule@1": "great"}'):
         record.write_text(damaged)
-        assert recall_verdict("rule@1", record=record) is None
-    assert recall_verdict(default_classifier().id, record=record) in ("optimal", "marginal")
+        assert fitness_of("rule@1", load_fitness(record)) is None
+    assert fitness_of(default_classifier().id, {}) in ("optimal", "marginal")
+
+
+def test_a_record_in_the_home_folder_decides_nothing_unless_it_is_passed_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    save_fitness("rule@1", "optimal")
+
+    def removes(**arguments: Any) -> bool:
+        oracle = RuleOracle(same_slot)
+        with Memory(":memory:", encoder=HashEncoder(), oracle=oracle, **arguments) as memory:
+            return memory.removes
+
+    with pytest.warns(UnqualifiedOracleWarning, match="never measured"):
+        assert not removes()
+    assert removes(qualification=load_fitness())
 
 
 def test_an_oracle_that_was_never_qualified_only_annotates() -> None:

@@ -9,6 +9,7 @@ from gcmem import Chunk, Conflict, Memory, Settings
 from gcmem.errors import InvalidInputError
 from gcmem.judge.ahead import Linked, link
 from gcmem.protocols import Store
+from gcmem.resolve import Resolver
 from gcmem.retrieve import retrieve
 from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder, RuleOracle
@@ -122,4 +123,4 @@ def test_a_store_without_verdicts_can_not_be_linked() -> None:
     store = filled("a")
     bare = Store(log=store.log, index=store.index, buffer=store.buffer)
     with pytest.raises(InvalidInputError, match="keeps no verdicts"):
-        link(bare, encoder=ENCODER, oracle=RuleOracle(lambda a, b: False))
+        link(bare, encoder=ENCODER, resolver=Resolver(RuleOracle(lambda a, b: False)))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from gcmem.errors import InvalidInputError
-from gcmem.ingest import parse_time
+from gcmem.times import parse_time
 from gcmem.types import FrozenDict
 
 Kind = Literal["old", "new", "distractor", "invariant", "other"]

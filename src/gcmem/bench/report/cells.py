@@ -47,7 +47,7 @@ class Cell:
         """Whether the paper would say STM is on or off; empty where it has no such way."""
         if self.bag or self.k != paper.K:
             return ""
-        return {"dense": "off", "dense+stm": "on"}.get(self.retrieval, "")
+        return {"dense": "off", "paper": "on"}.get(self.retrieval, "")
 
     @property
     def model(self) -> str:

@@ -22,7 +22,7 @@ BAG = "bag of facts"
 SETTING_FILLS = ("retrieval", BAG)
 ARRANGEMENTS = {
     "dense": "STM off",
-    "dense+stm": "STM on",
+    "paper": "STM on",
     "stratified": "stratified",
     "bag": BAG,
 }

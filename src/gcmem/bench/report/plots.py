@@ -262,7 +262,7 @@ def _cells(found: Sequence[Pair]) -> dict[tuple[str, str, str], list[Pair]]:
 
 
 def _dense(condition: Condition) -> bool:
-    return condition.setting != "bag" and condition.retrieval in ("dense", "dense+stm")
+    return condition.setting != "bag" and condition.retrieval in ("dense", "paper")
 
 
 def _kappa(run: Run) -> str:

@@ -148,7 +148,7 @@ def bag_across(run: Run) -> Table | None:
         deltas = (points(mean_delta(found[way])) for way in WAYS)
         errors = all_errors(group, "standard", "gcmem")
         rows.append((*key, *deltas, errors, *(its.get(way, NONE) for way in WAYS)))
-    figures = ("dense ΔGC pp", "dense+stm ΔGC pp", "bag ΔGC pp")
+    figures = ("dense ΔGC pp", "paper ΔGC pp", "bag ΔGC pp")
     return rows_or_none(
         name="bag-across",
         title="ΔGC across settings",

@@ -94,7 +94,7 @@ def difference_cells(comparison: Comparison | None) -> tuple[str, str, str]:
 def stm_lift(run: Run) -> Table | None:
     """What the recency buffer does to standard and gcmem, averaged over cells."""
     items = asked(run, bag=False, need=("standard", "gcmem"))
-    if not any(item.cell.retrieval == "dense+stm" for item in items):
+    if not any(item.cell.retrieval == "paper" for item in items):
         return None
     rows = []
     for key, group in grouped(items, lambda i: (i.cell.dataset, *i.cell.way, i.oracle)):

@@ -16,7 +16,7 @@ from gcmem.bench.run.memories import BenchMemory
 from gcmem.bench.run.outcomes import Outcome, Run, answered
 from gcmem.bench.run.runner import MakeOracle
 from gcmem.judge import GoldOracle
-from gcmem.resolve import temporal_dominance
+from gcmem.resolve import Resolver
 
 SHOWN = 8
 """Instances that the page tells turn by turn."""
@@ -94,7 +94,7 @@ def _told(
             if condition.oracle == "gold"
             else make_oracle(condition.oracle, memory.store.verdicts)
         )
-        resolution = temporal_dominance(candidates, oracle.judge(candidates))
+        resolution = Resolver(oracle).resolve(candidates)
     finally:
         memory.store.close()
     fates = [Fate(turn=item.chunk.id, status="kept") for item in resolution.kept]

@@ -18,7 +18,7 @@ RANKING = (
 )  # fmt: skip
 PATHS = (*RANKING, "gcmem")
 SETTINGS = ("retrieval", "bag")
-RETRIEVALS = ("dense", "dense+stm", "stratified")
+RETRIEVALS = ("dense", "paper", "stratified")
 MODES = ("forced-choice", "allow-unclear")
 
 

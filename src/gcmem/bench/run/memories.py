@@ -9,14 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 from gcmem.bench.data.instances import BenchTurn, Instance
 from gcmem.bench.data.streams import Texts
+from gcmem.judge import GoldOracle
+from gcmem.memory import Memory
 from gcmem.protocols import Store
-from gcmem.retrieve import retrieve
+from gcmem.settings import Settings
 from gcmem.store import open_embedded
-from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter, Scope, Strategy
+from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter, Scope
 
 RECORDED = datetime(2026, 1, 1, tzinfo=UTC)
-OVERFETCH = 3
-STM = 10
 REPLAYS = 6
 """How many earlier moments of the stream the question is replayed at, to count usage."""
 
@@ -35,7 +35,7 @@ class BenchMemory:
     @classmethod
     def of(cls, instance: Instance, texts: Texts) -> BenchMemory:
         """Writes the turns in the order in which they arrived."""
-        store = open_embedded(":memory:", encoder=texts.encoder, stm_size=STM)
+        store = open_embedded(":memory:", encoder=texts.encoder, stm_size=Settings().stm_size)
         turns = sorted(instance.turns, key=lambda turn: turn.recorded)
         chunks = tuple(_chunk(instance, turn, n) for n, turn in enumerate(turns, 1))
         dated = [chunk for chunk in chunks if chunk.at is not None]
@@ -66,17 +66,16 @@ class BenchMemory:
         )
 
     def _retrieved(self, retrieval: str, k: int) -> CandidateSet:
-        strategy: Strategy = retrieval  # type: ignore[assignment]
-        return retrieve(
-            self.store,
-            query=self.instance.question,
-            queries=self.texts.vectors([self.instance.question]),
-            k=k,
-            where=ChunkFilter(),
-            options=self.instance.options,
-            strategy=strategy,
-            pool=k * OVERFETCH if strategy == "stratified" else k,
+        settings = Settings(strategy=retrieval)  # type: ignore[arg-type]
+        # An oracle that found nothing yet: every path gets the set of a question asked first.
+        memory = Memory(
+            store=self.store,
+            encoder=self.texts.encoder,
+            oracle=GoldOracle(()),
+            settings=settings,
+            require_qualified=False,
         )
+        return memory.candidates(self.instance.question, k=k, options=self.instance.options)
 
     def usage(self, k: int) -> Counter[str]:
         """Counts how often each chunk was retrieved when the question was asked along the way."""

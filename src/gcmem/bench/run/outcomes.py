@@ -17,7 +17,7 @@ class Condition:
     """One cell of the grid.
 
     `setting` is "retrieval" or "bag" (bag of facts, k = ∞: every chunk is a candidate). `retrieval`
-    is "dense", "dense+stm" or "stratified". `path` is "standard", "timestamp", "time-decay",
+    is "dense", "paper" or "stratified". `path` is "standard", "timestamp", "time-decay",
     "multi-factor:…" or "gcmem"; `oracle` is "" where the path asks none.
     """
 
@@ -33,7 +33,7 @@ class Condition:
     @property
     def stm(self) -> bool:
         """Whether the recency buffer was on."""
-        return self.retrieval == "dense+stm"
+        return self.retrieval == "paper"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

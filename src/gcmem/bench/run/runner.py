@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gcmem import __version__
+from gcmem.answer import prompt_of
 from gcmem.bench.data.instances import Instance
 from gcmem.bench.data.streams import Texts
 from gcmem.bench.run.grid import Grid
@@ -30,13 +31,14 @@ from gcmem.private_files import make_private_file, make_private_folder
 from gcmem.protocols import ConflictOracle, Progress, Reader, VerdictCache
 from gcmem.resolve import (
     MultiFactor,
+    Resolver,
     multi_factor,
     standard,
-    temporal_dominance,
     time_decay,
     timestamp_rerank,
 )
-from gcmem.types import CandidateSet, Conflict, Prompt, Resolution
+from gcmem.stopwatch import Stopwatch
+from gcmem.types import CandidateSet, PromptMode, Resolution
 
 HALF_LIFE = timedelta(days=30)
 FACTORS = {
@@ -138,7 +140,7 @@ def _outcomes(
 
 
 class _Player:
-    """Plays the conditions of one instance; sets, conflicts and usage are made once."""
+    """Plays the conditions of one instance; sets and resolutions are made once."""
 
     def __init__(
         self,
@@ -150,7 +152,7 @@ class _Player:
         self._instance = memory.instance
         self._readers = readers
         self._make_oracle = make_oracle
-        self._judged: dict[tuple[str, str], tuple[tuple[Conflict, ...], float]] = {}
+        self._resolutions: dict[tuple[str, str], tuple[Resolution, float, float]] = {}
         self._cache = ScopedCache()
 
     def play(self, condition: Condition) -> Outcome:
@@ -176,13 +178,8 @@ class _Player:
         candidates = self._memory.candidates(condition.setting, condition.retrieval, condition.k)
         retrieve_ms = (time.perf_counter() - started) * 1000
         resolution, conflict_ms, dominance_ms = self._resolved(condition, candidates)
-        shown = resolution.kept[: condition.k] if condition.k else resolution.kept
-        prompt = Prompt(
-            question=instance.question,
-            chunks=tuple(item.chunk for item in shown),
-            options=instance.options,
-            mode=condition.mode,  # type: ignore[arg-type]
-        )
+        mode: PromptMode = condition.mode  # type: ignore[assignment]
+        prompt = prompt_of(candidates, resolution, k=condition.k or None, mode=mode)
         reader = self._readers[condition.reader] or MajorityReader(
             self._memory.states, instance.answer
         )
@@ -208,10 +205,7 @@ class _Player:
         self, condition: Condition, candidates: CandidateSet
     ) -> tuple[Resolution, float, float]:
         if condition.path == "gcmem":
-            conflicts, conflict_ms = self._conflicts(condition.oracle, candidates)
-            started = time.perf_counter()
-            resolution = temporal_dominance(candidates, conflicts)
-            return resolution, conflict_ms, (time.perf_counter() - started) * 1000
+            return self._resolved_by(condition.oracle, candidates)
         rank = {
             "standard": standard,
             "timestamp": timestamp_rerank,
@@ -224,20 +218,21 @@ class _Player:
         resolution = rank(candidates, ())
         return resolution, 0.0, (time.perf_counter() - started) * 1000
 
-    def _conflicts(
+    def _resolved_by(
         self, oracle: str, candidates: CandidateSet
-    ) -> tuple[tuple[Conflict, ...], float]:
+    ) -> tuple[Resolution, float, float]:
         key = (oracle, set_hash(candidates))
-        if key not in self._judged:
+        if key not in self._resolutions:
             made: ConflictOracle = (
                 GoldOracle(self._instance.conflicts)
                 if oracle == "gold"
                 else self._make_oracle(oracle, self._memory.store.verdicts)
             )
-            started = time.perf_counter()
-            conflicts = made.judge(candidates)
-            self._judged[key] = conflicts, (time.perf_counter() - started) * 1000
-        return self._judged[key]
+            watch = Stopwatch()
+            resolution = Resolver(made).resolve(candidates, watch=watch)
+            spent = watch.spent_ms
+            self._resolutions[key] = resolution, spent["conflict_ms"], spent["dominance_ms"]
+        return self._resolutions[key]
 
 
 def _about(

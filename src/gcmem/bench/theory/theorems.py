@@ -18,15 +18,15 @@ from gcmem.bench.data.pool import families
 from gcmem.bench.data.streams import Stream, Style, Texts, make_stream
 from gcmem.judge import GoldOracle
 from gcmem.protocols import Encoder, Progress, Reader, Vectors
-from gcmem.resolve import temporal_dominance
-from gcmem.retrieve import edges_of, retrieve
+from gcmem.resolve import Resolver
+from gcmem.retrieve import retrieve
 from gcmem.types import Candidate, CandidateSet, Conflict, Prompt
 
 K = 10
 OVERFETCH = 3
 LENGTHS = (1, 10, 100, 1_000, 10_000, 100_000)
 AFTER = (0, 5, 20, 50, 100, 200)
-METHODS = ("dense", "dense 3k", "dense+stm", "time decay", "stratified", "stratified+edges")
+METHODS = ("dense", "dense 3k", "paper", "time decay", "stratified", "stratified+edges")
 READ_UP_TO = 20
 HALF_LIFE_STEPS = 30 * 24 * 3
 """Thirty days, at three chunks an hour."""
@@ -154,6 +154,7 @@ def _recall_row(
 
 def _link(stream: Stream, texts: Texts) -> None:
     """Plays the questions at the moment of the update: what was found then stays as edges."""
+    resolver = Resolver(_StateOracle(stream), verdicts=stream.store.verdicts)
     for question in stream.family.questions:
         candidates = retrieve(
             stream.store,
@@ -163,9 +164,7 @@ def _link(stream: Stream, texts: Texts) -> None:
             where=stream.where(old=stream.length, after=0),
             pool=K * OVERFETCH,
         )
-        resolution = temporal_dominance(candidates, _StateOracle(stream).judge(candidates))
-        assert stream.store.verdicts is not None
-        stream.store.verdicts.link(edges_of(resolution.shadows))
+        resolver.resolve(candidates)
 
 
 class _StateOracle:
@@ -197,10 +196,10 @@ def _candidates(
         stream.store,
         query=question,
         queries=query,
-        k=K,
+        k=K * OVERFETCH if method == "dense 3k" else K,
         where=where,
         strategy=strategy,  # type: ignore[arg-type]
-        pool=K if method in ("dense", "dense+stm") else K * OVERFETCH,
+        pool=K * OVERFETCH,
         oracle=_StateOracle.id if method == "stratified+edges" else None,
     )
     return [item.chunk.id for item in found]
@@ -286,7 +285,7 @@ def _vote(stream: Stream, candidates: CandidateSet, *, after_dominance: bool = F
 
 
 def _left(stream: Stream, candidates: CandidateSet) -> tuple[Candidate, ...]:
-    return temporal_dominance(candidates, _StateOracle(stream).judge(candidates)).kept
+    return Resolver(_StateOracle(stream)).resolve(candidates).kept
 
 
 def _read(

@@ -17,7 +17,7 @@ from gcmem.bench.run.memories import BenchMemory
 from gcmem.bench.run.readers import MajorityReader
 from gcmem.judge.pairs import in_order
 from gcmem.protocols import Progress
-from gcmem.resolve import temporal_dominance
+from gcmem.resolve import Resolver
 from gcmem.types import CandidateSet, Conflict, Prompt
 
 STEPS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
@@ -72,7 +72,7 @@ def threshold_rows(
         for precision in steps:
             for recall in steps:
                 oracle = DegradedOracle(instance, precision=precision, recall=recall, seed=seed)
-                kept = temporal_dominance(candidates, oracle.judge(candidates)).kept
+                kept = Resolver(oracle).resolve(candidates).kept
                 prompt = Prompt(
                     question=instance.question,
                     chunks=tuple(item.chunk for item in kept),

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from gcmem import __version__
 from gcmem.errors import GCMemError
-from gcmem.judge.qualification import recall_verdict
+from gcmem.judge.fitness import fitness_of
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle
 from gcmem.serve import web
@@ -71,7 +71,7 @@ def make_app(
         limits=limits,
         metrics=metrics,
         spans=Spans(store_id=store_name, contents=log_contents),
-        verdict=recall_verdict(memory.oracle.id),
+        fitness=fitness_of(memory.oracle.id, memory.qualification),
     )
     app = FastAPI(
         title="gcmem",

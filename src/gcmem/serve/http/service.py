@@ -13,7 +13,6 @@ from starlette.requests import Request
 from gcmem.defaults import default_oracle
 from gcmem.errors import NotAuthenticatedError, OverloadedError
 from gcmem.judge import LLMOracle
-from gcmem.judge.qualification import Verdict
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle
 from gcmem.serve.http.access import Caller
@@ -22,7 +21,7 @@ from gcmem.serve.http.metrics import Metrics
 from gcmem.serve.http.remembering import UnknownDocuments
 from gcmem.serve.http.telemetry import Spans
 from gcmem.serve.http.workers import Workers
-from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter
+from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter, Fitness
 
 T = TypeVar("T")
 
@@ -38,14 +37,14 @@ class Service:
     workers: Workers
     metrics: Metrics
     spans: Spans
-    verdict: Verdict | None
+    fitness: Fitness | None
     limits: Limits
     is_ready: bool = False
 
     @property
     def oracle_json(self) -> dict[str, Any]:
         """The oracle as replies name it."""
-        return {"id": self.memory.oracle.id, "class": self.verdict}
+        return {"id": self.memory.oracle.id, "class": self.fitness}
 
     async def run(self, work: Callable[[], T], *, caller: Caller) -> T:
         """Runs a call on the memory in a worker thread, when it is this caller's turn."""

@@ -37,7 +37,7 @@ from gcmem.bench.data.datasets.reading import (
     text_of,
 )
 from gcmem.bench.data.instances import BenchTurn, Instance, Kind
-from gcmem.ingest import parse_time
+from gcmem.times import parse_time
 from gcmem.types import FrozenDict
 
 SOURCE = Source(
