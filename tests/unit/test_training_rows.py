@@ -20,7 +20,8 @@ from training.kappa.notebooks import MEASURED, Line, Notebook, load_notebooks, n
 from training.kappa.rows import draw_rows, load_rows, write_rows
 from training.kappa.tasks import UNKNOWN, AnswerRow, PairRow, StanceRow
 
-from gcmem.judge.pairwise import CLOSENESS, closeness
+from gcmem.judge.pairwise import closeness
+from gcmem.judge.recipe import shipped_recipe
 
 NOTEBOOK = Notebook(
     "the van",
@@ -148,11 +149,13 @@ def test_only_lines_of_two_subjects_that_the_gate_lets_meet_are_mined(
     for name, value in (("LINES", 200), ("ANCHORS", 20), ("PARTNERS", 3)):
         monkeypatch.setattr(mine, name, value)
     met = mine.meetings(random.Random(0))
+    gate = shipped_recipe().gate
     assert {line.shown for pair in met for line in pair} == {True, False}
     for one, other in met:
         assert one.subject != other.subject
         asked, first, second = mine.encode([one.question, one.text, other.text])
-        assert closeness(first, second, asked) >= CLOSENESS - 1e-6
+        close = closeness(first, second, asked, on_topic=gate.on_topic)
+        assert close >= gate.closeness - 1e-6
 
 
 def test_what_was_mined_comes_back_as_no_conflict(tmp_path: Path) -> None:

@@ -32,8 +32,9 @@ from gcmem.defaults import default_encoder, default_oracle
 from gcmem.judge import GoldOracle
 from gcmem.judge.fitness import SHIPPED_RECORD
 from gcmem.judge.labelled import SHIPPED_PAIRS, LabelledPair, LabelledSet, load_pairs
-from gcmem.judge.pairwise import CLOSENESS, closeness
+from gcmem.judge.pairwise import closeness
 from gcmem.judge.qualification import qualify_pairs, qualify_sets
+from gcmem.judge.recipe import shipped_recipe
 from gcmem.resolve import Resolver
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -122,12 +123,12 @@ def two_facts(part: str, *, count: int = 150) -> list[LabelledPair]:
 
 def gate_share(pairs: list[LabelledPair], *, few: bool) -> float:
     """Returns the share of pairs that the gate lets through, of a few or of many."""
-    encode = default_encoder().encode
+    encode, gate = default_encoder().encode, shipped_recipe().gate
     passed = 0
     for pair in pairs:
         question, older, newer = encode([pair.question, pair.older, pair.newer])
-        close = closeness(older, newer, None if few else question)
-        passed += bool(close >= (CLOSENESS / 2 if few else CLOSENESS))
+        close = closeness(older, newer, None if few else question, on_topic=gate.on_topic)
+        passed += bool(close >= gate.closeness / (2 if few else 1))
     return passed / len(pairs)
 
 

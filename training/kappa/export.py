@@ -47,6 +47,7 @@ from training.outliers import set_apart
 from training.quantise import quantise
 
 from gcmem.judge.local.cross_encoder import END, START, TOKENIZER, CrossEncoder, pair_rows
+from gcmem.judge.recipe import SHIPPED
 
 TARGET = Path(__file__).parents[2] / "src" / "gcmem" / "models" / "kappa"
 NAME, VERSION = "gcmem-kappa", 9
@@ -181,6 +182,8 @@ def calibrate(target: Path, pairs: list[Pair]) -> dict[str, Any]:
             "below": round(below, 5),
             "above": round(above, 5),
         },
+        # Gate, focus and chain are not trained: they go on as they were tuned.
+        "oracle": json.loads((SHIPPED / "config.json").read_text("utf-8"))["oracle"],
     }
 
 

@@ -23,8 +23,9 @@ from training.kappa.data import Pair, load_contrasts, load_families, seen
 from training.kappa.notebooks import load_notebooks
 
 from gcmem.defaults import default_encoder
-from gcmem.judge.local.classifier import FOLDER, LocalClassifier
-from gcmem.judge.pairwise import CLOSENESS, closeness
+from gcmem.judge.local.classifier import LocalClassifier
+from gcmem.judge.pairwise import closeness
+from gcmem.judge.recipe import SHIPPED, shipped_recipe
 
 LINES, ANCHORS, PARTNERS = 24_000, 7_000, 8
 
@@ -79,8 +80,10 @@ def meetings(rng: random.Random) -> list[tuple[Said, Said]]:
     vectors = encode([line.text for line in lines])
     questions = encode([lines[n].question for n in anchors])
     found = []
+    gate = shipped_recipe().gate
     for n, question in zip(anchors, questions, strict=True):
-        near = closeness(vectors, vectors[n], question) >= CLOSENESS
+        close = closeness(vectors, vectors[n], question, on_topic=gate.on_topic)
+        near = close >= gate.closeness
         strange = [int(m) for m in np.flatnonzero(near) if lines[m].subject != lines[n].subject]
         for m in rng.sample(strange, min(PARTNERS, len(strange))):
             found.append((lines[n], lines[m]))
@@ -90,7 +93,7 @@ def meetings(rng: random.Random) -> list[tuple[Said, Said]]:
 def doubted(met: Sequence[tuple[Said, Said]]) -> list[tuple[Said, Said]]:
     """Returns the pairs that the shipped screen does not put aside."""
     classifier = LocalClassifier()
-    below = json.loads((FOLDER / "config.json").read_text("utf-8"))["screen"]["below"]
+    below = json.loads((SHIPPED / "config.json").read_text("utf-8"))["screen"]["below"]
     found = []
     for question, group in itertools.groupby(met, key=lambda pair: pair[0].question):
         pairs = list(group)

@@ -12,6 +12,7 @@ from gcmem.calls import as_one_call, current_call
 from gcmem.errors import InvalidInputError
 from gcmem.judge.local.focus import Focus
 from gcmem.judge.pairs import by_time, possible_pairs
+from gcmem.judge.recipe import PLAIN, GateSettings, describe, oracle_id, shipped_recipe
 from gcmem.protocols import Encoder, PairClassifier, QuickClassifier, Vectors, VerdictCache
 from gcmem.types import CandidateSet, Chunk, Conflict
 
@@ -21,20 +22,11 @@ Queues = dict[str, list[Chunk]]
 
 GLANCE = " at a glance"
 """What follows a classifier's id where its first guesses are kept."""
-CLOSENESS, ON_TOPIC = 0.175, 0.1
-"""How close a gate wants two chunks to be, to the question and to each other, and to the former."""
-FEW = 6
-"""If a set has no more pairs than this, they need only be half as close, and to each other.
-
-Of no more pairs than this behind the gate, every one is read.
-"""
-NEAR = 4
-"""Behind a gate, a chunk is held against so many newer ones: the newest, and the closest."""
-PROMISING = 0.08
-"""Of many pairs behind a gate, those that look less like a conflict at a glance are not read."""
 
 
-def closeness(one: Vectors, other: Vectors, question: Vectors | None) -> Vectors:
+def closeness(
+    one: Vectors, other: Vectors, question: Vectors | None, *, on_topic: float
+) -> Vectors:
     """Returns how close two texts a row are: the further one to the question, and to each other.
 
     Two that have nothing to do with the question count as opposites, however alike they are.
@@ -45,26 +37,32 @@ def closeness(one: Vectors, other: Vectors, question: Vectors | None) -> Vectors
         return similar
     asked = np.minimum((one * question).sum(axis=-1), (other * question).sum(axis=-1))
     # One bound on both: much of what answers a question has few words in common with it.
-    return np.where(asked < ON_TOPIC, np.float32(-1.0), (similar + asked) / 2)
+    return np.where(asked < on_topic, np.float32(-1.0), (similar + asked) / 2)
 
 
 class TopicGate:
     """Lets through the pairs that could matter: both on the question's topic, and on one topic.
 
     A chunk that has nothing to do with the question can neither answer it nor contradict what
-    does. `bound` is the least closeness, in cosines by this encoder. Of a few pairs little would
-    be saved: half of it is enough for them, and the question does not count.
+    does. Of a few pairs little would be saved: for them half of the closeness is enough, and the
+    question does not count.
     """
 
-    def __init__(self, encoder: Encoder, *, bound: float = CLOSENESS) -> None:
+    def __init__(self, encoder: Encoder, settings: GateSettings | None = None) -> None:
+        """Without `settings`, those of the shipped model."""
         self._encoder = encoder
-        self._bound = bound
+        self.settings = settings or shipped_recipe().gate
+
+    @property
+    def id(self) -> str:
+        """Encoder and settings in one line."""
+        return describe(self.settings, encoder=self._encoder.id)
 
     def open_to(self, candidates: CandidateSet, pairs: list[Pair]) -> list[Pair]:
         """Returns the pairs of the set that are worth judging, the closest first."""
         if not pairs:
             return []
-        few = len(pairs) <= FEW
+        few = len(pairs) <= self.settings.few
         asked = [] if few or not candidates.query.strip() else [candidates.query]
         chunks = {chunk.id: chunk for pair in pairs for chunk in pair}
         # By id as well: once a chunk is erased, nobody finds its vector by its text.
@@ -76,9 +74,10 @@ class TopicGate:
             vectors[[row[older.id] for older, _ in pairs]],
             vectors[[row[newer.id] for _, newer in pairs]],
             self._encoder.encode(asked)[0] if asked else None,
+            on_topic=self.settings.on_topic,
         )
         order = np.argsort(-close, kind="stable").tolist()
-        bound = self._bound / 2 if few else self._bound
+        bound = self.settings.closeness / (2 if few else 1)
         return [pairs[n] for n in order if close[n] >= bound]
 
 
@@ -107,24 +106,30 @@ class PairwiseOracle:
     ) -> None:
         if not 0.0 <= threshold <= 1.0:
             raise InvalidInputError(f"threshold={threshold}: pass a value from 0 to 1")
-        self._classifier = classifier
         self._threshold = threshold
         self._gate = gate
         self._focus = focus
         self._cache = cache
-        # What is qualified is the classifier at a threshold, not the classifier.
-        own = getattr(classifier, "threshold", 0.5)
-        self.id = classifier.id if threshold == own else f"{classifier.id}[>={threshold:g}]"
+        self.classifier = classifier
+        self.parts = {
+            "threshold": f"{threshold:g}",
+            "gate": gate.id if gate else "none",
+            "focus": focus.id if focus else "none",
+            "chain": "none",
+        }
+        # What is qualified is the classifier with all that is around it.
+        self.id = oracle_id(classifier, self.parts)
 
     @as_one_call
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts that decide which chunks stay."""
         *stages, far = self._witnesses(candidates)
         by_id = {item.chunk.id: item.chunk for item in candidates}
-        reading = _Reading(self._classifier, candidates.query, self._focus, self._cache)
+        reading = _Reading(self.classifier, candidates.query, self._focus, self._cache)
         every = (*stages, far)
         count = sum(len(queue) for queues in every for queue in queues.values())
-        least = min(PROMISING, self._threshold) if self._gate and count > FEW else 0.0
+        gate = self._gate.settings if self._gate else None
+        least = min(gate.promising, self._threshold) if gate and count > gate.few else 0.0
         reading.recall((by_id[i], n) for queues in every for i in queues for n in queues[i])
         found: list[Conflict] = []
         shadowed: set[str] = set()
@@ -163,12 +168,13 @@ class PairwiseOracle:
         by_id = {item.chunk.id: item.chunk for item in candidates}
         stages: tuple[Queues, ...] = ({}, {}, {}, {})
         newest, nearest, near, far = stages
+        most = self._gate.settings.near
         for i, queue in newer.items():
             free = [other for other in queue if _unordered(by_id[i], other)]
             later = [other for other in queue if not _unordered(by_id[i], other)]
             last = [later.pop(later.index(max(later, key=by_time)))] if later else []
             newest[i], nearest[i] = [*last, *free], later[:1]
-            near[i], far[i] = later[1 : NEAR - 1], later[NEAR - 1 :]
+            near[i], far[i] = later[1 : most - 1], later[most - 1 :]
         return stages
 
 
@@ -191,11 +197,15 @@ class _Reading:
         focus: Focus | None,
         cache: VerdictCache | None,
     ) -> None:
-        self._classifier, self._question, self._cache = classifier, question, cache
+        self._question, self._cache = question, cache
         self._score = partial(focus.score, classifier.score) if focus else classifier.score
         self._known: dict[Key, float] = {}
         self._glanced: dict[Key, float] = {}
         self._glance = classifier.glance if isinstance(classifier, QuickClassifier) else None
+        # A second look changes scores, so those of a plain classifier are kept apart.
+        recipe = getattr(classifier, "recipe", None)
+        plain = PLAIN if recipe is None else recipe.parts
+        self._scores_id = oracle_id(classifier, {**plain, "focus": focus.id if focus else "none"})
         self._glance_id = classifier.id + GLANCE
 
     def recall(self, pairs: Iterable[Pair]) -> None:
@@ -203,13 +213,13 @@ class _Reading:
         if self._cache is None:
             return
         keys = [(older.id, newer.id) for older, newer in pairs]
-        self._known = self._cache.get(self._classifier.id, self._question, keys)
+        self._known = self._cache.get(self._scores_id, self._question, keys)
         if self._glance is not None:
             self._glanced = self._cache.get(self._glance_id, self._question, keys)
 
     def scores(self, pairs: list[Pair]) -> list[float]:
         """Returns how surely each pair contradicts."""
-        self._known |= self._read(pairs, self._known, self._classifier.id, self._score)
+        self._known |= self._read(pairs, self._known, self._scores_id, self._score)
         return [self._known[older.id, newer.id] for older, newer in pairs]
 
     def likeliest_first(

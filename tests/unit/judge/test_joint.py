@@ -124,13 +124,13 @@ def test_stances_are_read_once() -> None:
 def test_posteriors_are_distributions(rows: list[list[float]]) -> None:
     stances = np.array(rows)
     stances /= stances.sum(axis=1, keepdims=True)
-    found = posterior(stances, np.linspace(0, 1, len(rows)))
+    found = posterior(stances, np.linspace(0, 1, len(rows)), switch=0.2, doubt=0.05)
     assert found.shape == stances.shape
     assert found.sum(axis=1) == pytest.approx(np.ones(len(rows)))
 
 
 def test_what_is_off_the_topic_changes_nothing() -> None:
     said = np.array([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1]])
-    with_noise = posterior(said, np.array([1.0, 0.0, 1.0]))
-    without = posterior(said[[0, 2]], np.ones(2))
+    with_noise = posterior(said, np.array([1.0, 0.0, 1.0]), switch=0.2, doubt=0.05)
+    without = posterior(said[[0, 2]], np.ones(2), switch=0.2, doubt=0.05)
     assert with_noise[[0, 2]] == pytest.approx(without)

@@ -3,20 +3,24 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from gcmem import Candidate, CandidateSet, Chunk, Scope
 from gcmem.calls import one_call
-from gcmem.defaults import default_classifier
+from gcmem.defaults import default_classifier, default_encoder, default_oracle
 from gcmem.errors import InvalidInputError
-from gcmem.judge import GoldOracle, LocalClassifier, PairwiseOracle, TopicGate
+from gcmem.judge import Focus, GoldOracle, JointOracle, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.judge.local.cross_encoder import CrossEncoder
-from gcmem.judge.pairwise import FEW, PROMISING
+from gcmem.judge.recipe import shipped_recipe
+from gcmem.protocols import ConflictOracle
 from gcmem.store import SQLiteVerdicts
 from gcmem.testing import HashEncoder
 from tests.conftest import day
+
+GATE = shipped_recipe().gate
 
 
 def candidates(*chunks: Chunk) -> CandidateSet:
@@ -141,7 +145,7 @@ class Unmoved(Glancing):
     """Finds nothing likely at a glance."""
 
     def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        return [PROMISING / 2 for _ in pairs]
+        return [GATE.promising / 2 for _ in pairs]
 
 
 def test_of_many_pairs_behind_a_gate_the_unlikely_are_not_read_and_of_a_few_all_are() -> None:
@@ -231,12 +235,11 @@ def test_what_the_cache_knows_is_not_judged_again() -> None:
 
 @pytest.mark.parametrize("question", ["tea", ""])
 def test_the_gate_stops_what_has_nothing_to_do_with_the_question_or_the_other(
-    question: str, monkeypatch: pytest.MonkeyPatch
+    question: str,
 ) -> None:
-    monkeypatch.setattr("gcmem.judge.pairwise.FEW", 0)
     texts = ["tea is old", "tea is new", "unlike any of it", "rust is old", "rust is new"]
     chunks = [Chunk(id=str(n), text=t, at=day(n), seq=n + 1) for n, t in enumerate(texts)]
-    gate = TopicGate(HashEncoder(dimensions=512), bound=0.5)
+    gate = TopicGate(HashEncoder(dimensions=512), replace(GATE, few=0, closeness=0.5))
     asked = replace(candidates(*chunks), query=question)
     met = gate.open_to(asked, list(itertools.combinations(chunks, 2)))
     found = {(one.text, other.text) for one, other in met}
@@ -250,10 +253,15 @@ def test_a_few_pairs_need_only_be_half_as_close_and_to_each_other() -> None:
     chunks = [Chunk(id=str(n), text=t, at=day(n), seq=n + 1) for n, t in enumerate(texts)]
     pairs = list(itertools.combinations(chunks, 2))
     # Neighbours on the arc have a cosine of 0.995: too little for this bound, enough for half.
-    gate = TopicGate(_Line(texts), bound=1.5)
+    gate = TopicGate(_Line(texts), replace(GATE, closeness=1.5))
     assert gate.open_to(candidates(*chunks), pairs) == []
-    assert gate.open_to(candidates(*chunks), pairs[:FEW]) == pairs[:FEW]
-    assert TopicGate(_Line(texts), bound=2.5).open_to(candidates(*chunks), pairs[:1]) == []
+    assert gate.open_to(candidates(*chunks), pairs[: GATE.few]) == pairs[: GATE.few]
+    assert (
+        TopicGate(_Line(texts), replace(GATE, closeness=2.5)).open_to(
+            candidates(*chunks), pairs[:1]
+        )
+        == []
+    )
 
 
 def test_the_shipped_classifier_is_symmetric_and_tells_updates_from_look_alikes() -> None:
@@ -312,3 +320,44 @@ def test_gold_answers_from_labels_in_either_order() -> None:
     chunks = [Chunk(id=name, text=name, at=day(n)) for n, name in enumerate("abc")]
     found = GoldOracle([("b", "a"), ("c", "elsewhere")]).judge(candidates(*chunks))
     assert [(c.older, c.newer, c.score) for c in found] == [("a", "b", 1.0)]
+
+
+def test_an_id_names_everything_that_decides() -> None:
+    encoder, classifier = default_encoder(), LocalClassifier()
+    gate, focus = TopicGate(encoder), Focus(encoder)
+    own = classifier.threshold
+
+    def pairwise(**parts: Any) -> PairwiseOracle:
+        given: dict[str, Any] = {"threshold": own, "gate": gate, "focus": focus, **parts}
+        return PairwiseOracle(classifier, **given)
+
+    chain = shipped_recipe().chain
+    oracles: list[ConflictOracle] = [
+        JointOracle(classifier, pairwise()),
+        JointOracle(classifier, pairwise(), settings=replace(chain, switch=0.3)),
+        pairwise(),
+        pairwise(focus=None),
+        pairwise(gate=None),
+        pairwise(gate=TopicGate(encoder, replace(GATE, near=5))),
+        pairwise(gate=TopicGate(HashEncoder())),
+        pairwise(threshold=0.5),
+    ]
+    ids = [oracle.id for oracle in oracles]
+    assert len(set(ids)) == len(ids)
+    # The shipped oracle is what its model's config describes, so the model's id says it all.
+    assert ids[0] == default_oracle().id == classifier.id
+    assert "focus=none" in ids[3]
+
+
+def test_scores_of_a_focused_and_a_plain_oracle_are_kept_apart() -> None:
+    verdicts = SQLiteVerdicts()
+    pair = (
+        Chunk(id="o", text="I work at Google. My dog is Rex.", at=day(1)),
+        Chunk(id="n", text="I work at Meta.", at=day(2)),
+    )
+    focused = PairwiseOracle(Recording(), focus=Focus(HashEncoder()), cache=verdicts)
+    plain = Recording()
+    focused.judge(candidates(*pair))
+    PairwiseOracle(plain, cache=verdicts).judge(candidates(*pair))
+    assert plain.asked  # it did not take the other's score for its own
+    verdicts.close()

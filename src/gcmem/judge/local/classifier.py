@@ -15,8 +15,7 @@ import numpy as np
 from gcmem import deadline
 from gcmem.calls import as_one_call, current_call
 from gcmem.judge.local.cross_encoder import END, CrossEncoder, layout, pair_rows, tokens_of
-
-FOLDER = Path(__file__).parents[2] / "models" / "kappa"
+from gcmem.judge.recipe import SHIPPED, load_recipe
 
 
 class LocalClassifier:
@@ -27,14 +26,15 @@ class LocalClassifier:
     stances. What it takes for a conflict, and not surely, is read again without the question.
     """
 
-    def __init__(self, *, workers: int = 2, folder: Path = FOLDER) -> None:
+    def __init__(self, *, workers: int = 2, folder: Path = SHIPPED) -> None:
         """`workers` is how many rows are read at once, one core each."""
         self._settings: dict[str, Any] = json.loads((folder / "config.json").read_text("utf-8"))
         self._workers = workers
         self._model = CrossEncoder(folder / "model.onnx")
         self._screen = CrossEncoder(folder / "screen.onnx")
         self.id = f"{self._settings['name']}@{self._settings['version']}"
-        self.threshold: float = self._settings["threshold"]
+        self.recipe = load_recipe(folder)
+        self.threshold = self.recipe.threshold
 
     @as_one_call
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:

@@ -6,17 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from gcmem.judge.recipe import FocusSettings, describe, shipped_recipe
 from gcmem.protocols import Encoder
 from gcmem.sentences import sentences_of
 
 Score = Callable[[str, Sequence[tuple[str, str]]], list[float]]
-
-WORTH = 0.3
-"""From which score on a pair is looked at again."""
-UNTOUCHED, ELSEWHERE = 0.1, 0.03
-"""What was asked for scores less than this, and another sentence so much more: that one changed."""
-OTHERS = 3
-"""How many of the other sentences are read."""
 
 
 class Focus:
@@ -28,8 +22,15 @@ class Focus:
     text counts as a whole.
     """
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, settings: FocusSettings | None = None) -> None:
+        """Without `settings`, those of the shipped model."""
         self._encoder = encoder
+        self._settings = settings or shipped_recipe().focus
+
+    @property
+    def id(self) -> str:
+        """Encoder and settings in one line."""
+        return describe(self._settings, encoder=self._encoder.id)
 
     def score(self, score: Score, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns the scores that `score` gives to pairs, older text first, with a second look."""
@@ -37,7 +38,7 @@ class Focus:
         if not question.strip():
             return found
         return [
-            self._again(score, question, pair, whole) if whole >= WORTH else whole
+            self._again(score, question, pair, whole) if whole >= self._settings.worth else whole
             for pair, whole in zip(pairs, found, strict=True)
         ]
 
@@ -50,9 +51,10 @@ class Focus:
         to_question, to_newer = (vectors[2:] @ vectors[n] for n in (0, 1))
         asked = int(np.argmax(to_question))
         (own,) = score(question, [(sentences[asked], newer)])
-        if own >= UNTOUCHED:
+        if own >= self._settings.untouched:
             return whole
         # What changed is among the sentences that are most like the newer text.
-        others = [int(n) for n in np.argsort(-to_newer, kind="stable") if n != asked][:OTHERS]
-        elsewhere = max(score(question, [(sentences[n], newer) for n in others]))
-        return own if elsewhere > own + ELSEWHERE else whole
+        others = [int(n) for n in np.argsort(-to_newer, kind="stable") if n != asked]
+        read = [(sentences[n], newer) for n in others[: self._settings.others]]
+        elsewhere = max(score(question, read))
+        return own if elsewhere > own + self._settings.elsewhere else whole

@@ -10,12 +10,10 @@ import numpy as np
 
 from gcmem.judge.local.timeline import Matrix, posterior
 from gcmem.judge.pairs import ASSISTANT, ROLES, by_time, can_conflict
+from gcmem.judge.pairwise import PairwiseOracle
+from gcmem.judge.recipe import ChainSettings, describe, oracle_id, shipped_recipe
 from gcmem.protocols import ConflictOracle, StanceClassifier, VerdictCache
 from gcmem.types import OPTION, CandidateSet, Chunk, Conflict
-
-THRESHOLD = 0.6
-ON_TOPIC = 0.05
-"""A chunk that is less on the topic than this is not held against any other."""
 
 
 class JointOracle:
@@ -32,14 +30,19 @@ class JointOracle:
         stances: StanceClassifier,
         pairwise: ConflictOracle,
         *,
-        threshold: float = THRESHOLD,
+        settings: ChainSettings | None = None,
         cache: VerdictCache | None = None,
     ) -> None:
+        """Without `settings`, those of the shipped model."""
         self._stances = stances
         self._pairwise = pairwise
-        self._threshold = threshold
+        self._settings = settings or shipped_recipe().chain
         self._cache = cache
-        self.id = pairwise.id
+        chain = describe(self._settings)
+        if isinstance(pairwise, PairwiseOracle) and pairwise.classifier.id == stances.id:
+            self.id = oracle_id(stances, {**pairwise.parts, "chain": chain})
+        else:
+            self.id = f"{pairwise.id}+{stances.id}[chain={chain}]"
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts of both, each pair once with its higher score."""
@@ -66,15 +69,20 @@ class JointOracle:
     ) -> list[Conflict]:
         said = self._said(question, options, chunks)
         on_topic = 1 - said[:, -1]
-        states = posterior(said[:, :-1] / np.maximum(on_topic[:, None], 1e-9), on_topic)
-        close = [n for n in range(len(chunks)) if on_topic[n] >= ON_TOPIC]
+        states = posterior(
+            said[:, :-1] / np.maximum(on_topic[:, None], 1e-9),
+            on_topic,
+            switch=self._settings.switch,
+            doubt=self._settings.doubt,
+        )
+        close = [n for n in range(len(chunks)) if on_topic[n] >= self._settings.on_topic]
         return [
             Conflict(older=chunks[a].id, newer=chunks[b].id, score=score, oracle=self.id)
             for number, a in enumerate(close)
             for b in close[number + 1 :]
             if chunks[a].precedes(chunks[b]) and can_conflict(chunks[a], chunks[b])
             if (score := float(on_topic[a] * on_topic[b] * (1 - states[a] @ states[b])))
-            >= self._threshold
+            >= self._settings.threshold
         ]
 
     def _said(self, question: str, options: Sequence[str], chunks: list[Chunk]) -> Matrix:

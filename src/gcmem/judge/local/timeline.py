@@ -11,15 +11,8 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
 
-SWITCH = 0.2
-"""How likely the state is to have changed from one chunk on the topic to the next."""
-DOUBT = 0.05
-"""How much of every stance is taken to be noise."""
 
-
-def posterior(
-    stances: Matrix, on_topic: Matrix, *, switch: float = SWITCH, doubt: float = DOUBT
-) -> Matrix:
+def posterior(stances: Matrix, on_topic: Matrix, *, switch: float, doubt: float) -> Matrix:
     """Returns each chunk's probabilities over the states, given all chunks, oldest first.
 
     `stances` has a row a chunk that sums to one over the states; a chunk counts as far as it is
