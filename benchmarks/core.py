@@ -22,12 +22,13 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from gcmem import Chunk, ChunkFilter, Memory, Scope, Store
+from gcmem import Chunk, Memory, Scope
 from gcmem.encode import MiniLMEncoder
+from gcmem.protocols import Store
 from gcmem.retrieve import retrieve
 from gcmem.store import open_embedded
 from gcmem.testing import RuleOracle
-from gcmem.types import Strategy
+from gcmem.types import ChunkFilter, Strategy
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 USERS = 100

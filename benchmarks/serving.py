@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import psutil
 
-from gcmem import Chunk, ChunkFilter, Scope
+from gcmem import Chunk, Scope
 from gcmem.encode import MiniLMEncoder
 from gcmem.store import SQLiteLog, open_embedded
+from gcmem.types import ChunkFilter
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH = 1000

@@ -29,14 +29,15 @@ import psutil
 from tests.postgres_server import PostgresServer, temporary_server
 from tests.redis_server import RedisServer
 
-from gcmem import Chunk, ChunkFilter, Scope, Store
-from gcmem.protocols import RecencyBuffer, Vectors
+from gcmem import Chunk, Scope
+from gcmem.protocols import RecencyBuffer, Store, Vectors
 from gcmem.retrieve import retrieve
 from gcmem.store import open_embedded
 from gcmem.store.postgres import PostgresSettings, open_postgres
 from gcmem.store.qdrant import open_qdrant
 from gcmem.store.redis.buffer import RedisBuffer
 from gcmem.store.redis.client import RedisSettings
+from gcmem.types import ChunkFilter
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 USERS = 100

@@ -1,31 +1,21 @@
 """gcmem: memory for agents that knows which facts are still true."""
 
+from gcmem.answer import LLMReader
+from gcmem.encode import MiniLMEncoder, OpenAIEncoder, SentenceTransformersEncoder
 from gcmem.errors import GCMemError
+from gcmem.judge import CascadeOracle, LLMOracle, NLIClassifier, PairwiseOracle
+from gcmem.llm import OpenAIChat
 from gcmem.memory import Memory, reindex
-from gcmem.protocols import (
-    ChatModel,
-    ChunkLog,
-    ConflictOracle,
-    Encoder,
-    PairClassifier,
-    QueryExpander,
-    Reader,
-    RecencyBuffer,
-    Store,
-    VectorIndex,
-)
-from gcmem.resolve import temporal_dominance
+from gcmem.protocols import ConflictOracle, Encoder, Reader
 from gcmem.resolve.documents import DocumentResolution, DocumentShadow, resolve
+from gcmem.resolve.temporal import temporal_dominance
 from gcmem.settings import Settings
 from gcmem.types import (
     Answer,
     Candidate,
     CandidateSet,
     Chunk,
-    ChunkFilter,
     Conflict,
-    Prompt,
-    Reading,
     Resolution,
     Scope,
     SearchResult,
@@ -41,33 +31,32 @@ __all__ = [
     "Answer",
     "Candidate",
     "CandidateSet",
-    "ChatModel",
+    "CascadeOracle",
     "Chunk",
-    "ChunkFilter",
-    "ChunkLog",
     "Conflict",
     "ConflictOracle",
     "DocumentResolution",
     "DocumentShadow",
     "Encoder",
     "GCMemError",
+    "LLMOracle",
+    "LLMReader",
     "Memory",
-    "PairClassifier",
-    "Prompt",
-    "QueryExpander",
+    "MiniLMEncoder",
+    "NLIClassifier",
+    "OpenAIChat",
+    "OpenAIEncoder",
+    "PairwiseOracle",
     "Reader",
-    "Reading",
-    "RecencyBuffer",
     "Resolution",
     "Scope",
     "SearchResult",
+    "SentenceTransformersEncoder",
     "Settings",
     "Shadow",
     "Skew",
-    "Store",
     "Timings",
     "Turn",
-    "VectorIndex",
     "__version__",
     "reindex",
     "resolve",

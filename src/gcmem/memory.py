@@ -41,7 +41,6 @@ from gcmem.protocols import (
     ConflictOracle,
     Encoder,
     Progress,
-    QueryExpander,
     Reader,
     SlowEraser,
     Store,
@@ -94,7 +93,6 @@ class Memory:
         encoder: Encoder | None = None,
         oracle: ConflictOracle | None = None,
         reader: Reader | None = None,
-        expander: QueryExpander | None = None,
         settings: Settings | None = None,
         qualification: Mapping[str, Fitness] | None = None,
         require_qualified: bool = True,
@@ -117,7 +115,6 @@ class Memory:
         self.settings = settings or Settings()
         self.encoder = default_encoder() if encoder is None else CachedEncoder.around(encoder)
         self.reader = reader or default_reader(self.encoder)
-        self._expander = expander
         self._clock = clock
         self._cache = ScopedCache()
         self.store = store or open_embedded(
@@ -149,7 +146,6 @@ class Memory:
         encoder: Encoder | None = None,
         oracle: ConflictOracle | None = None,
         reader: Reader | None = None,
-        expander: QueryExpander | None = None,
         settings: Settings | None = None,
         qualification: Mapping[str, Fitness] | None = None,
         require_qualified: bool = True,
@@ -164,7 +160,7 @@ class Memory:
         store = open_url(url, encoder=used, stm_size=stm_size, stm=stm)
         try:
             return cls(
-                store=store, encoder=encoder, oracle=oracle, reader=reader, expander=expander,
+                store=store, encoder=encoder, oracle=oracle, reader=reader,
                 settings=settings, qualification=qualification,
                 require_qualified=require_qualified, clock=clock,
             )  # fmt: skip
@@ -572,9 +568,7 @@ class Memory:
         check_options(options)
         query = check_text(query, name="the question").strip()
         with watch.timing("encode_ms"):
-            queries = self._expander.expand(query) if self._expander else (query,)
-            keys = [("question", query) for query in queries]
-            vectors = current_call().vectors(keys, queries, self.encoder)
+            vectors = current_call().vectors([("question", query)], [query], self.encoder)
         with watch.timing("retrieve_ms"):
             return retrieve(
                 self.store,

@@ -167,13 +167,6 @@ class Store:
         self.log.close()
 
 
-class QueryExpander(Protocol):
-    """Turns a question into the queries that are sent to the index, the question first."""
-
-    def expand(self, question: str) -> tuple[str, ...]:
-        """Returns the queries, without repeats."""
-
-
 class ConflictOracle(Protocol):
     """κ: finds the pairs of a candidate set that can't both be true now."""
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcmem import ChunkFilter, Memory, Scope, SearchResult
+from gcmem import Memory, Scope, SearchResult
 from gcmem.errors import ChunkNotFoundError
 from gcmem.testing import HashEncoder, RuleOracle
+from gcmem.types import ChunkFilter
 from tests.conftest import NOW, day, same_slot
 
 SLOTS = ("diet", "city", "port")

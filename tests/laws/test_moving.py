@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcmem import Chunk, ChunkFilter, Scope
+from gcmem import Chunk, Scope
 from gcmem.protocols import Store
 from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder
 from gcmem.transfer import export_file, import_file
-from gcmem.types import MAX_TRUST
+from gcmem.types import MAX_TRUST, ChunkFilter
 
 ENCODER = HashEncoder()
 EVERYTHING = ChunkFilter()

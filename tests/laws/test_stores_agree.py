@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcmem import Chunk, Memory, Scope, Store
-from gcmem.protocols import Vectors
+from gcmem import Chunk, Memory, Scope
+from gcmem.protocols import Store, Vectors
 from gcmem.settings import Settings
 from gcmem.store.urls import open_url
 from gcmem.testing import RuleOracle

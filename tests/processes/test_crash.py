@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 import gcmem
-from gcmem import ChunkFilter, Memory
+from gcmem import Memory
 from gcmem.errors import StoreUnavailableError
 from gcmem.protocols import Vectors
 from gcmem.testing import HashEncoder
+from gcmem.types import ChunkFilter
 
 WRITER = """
 import sys

@@ -1,4 +1,4 @@
-"""The LLM reader, expander and encoder against real HTTP endpoints on loopback.
+"""The LLM reader and encoder against real HTTP endpoints on loopback.
 
 A small real model answers over the OpenAI protocol; a scripted server shows the faults.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gcmem import Chunk, Memory, Prompt
+from gcmem import Chunk, Memory
 from gcmem.answer import LLMReader
 from gcmem.encode import OpenAIEncoder
 from gcmem.errors import (
@@ -19,7 +19,7 @@ from gcmem.errors import (
     ModelUnavailableError,
 )
 from gcmem.llm import OpenAIChat
-from gcmem.retrieve import ParaphraseExpander
+from gcmem.types import Prompt
 from tests.conftest import day
 from tests.processes.conftest import Connect, Faulty, chat_reply, url
 
@@ -45,11 +45,9 @@ def test_a_real_model_chooses_one_of_the_options(connect: Connect, small_model: 
     assert reading.tokens > 0
 
 
-def test_a_memory_asks_and_expands_with_a_real_model(connect: Connect, small_model: str) -> None:
+def test_a_memory_asks_a_real_model(connect: Connect, small_model: str) -> None:
     chat = connect(model="smollm2", base_url=small_model)
-    with Memory(
-        ":memory:", reader=LLMReader(chat), expander=ParaphraseExpander(chat, count=2)
-    ) as memory:
+    with Memory(":memory:", reader=LLMReader(chat)) as memory:
         memory.add("I live in Lyon.", user_id="ana", at=day(1))
         answer = memory.ask("Where do I live?", user_id="ana", options=["Lyon", "Porto"])
     assert answer.choice in ("Lyon", "Porto", None)

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from gcmem import Chunk, ChunkFilter
+from gcmem import Chunk
 from gcmem.protocols import Store
 from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder
 from gcmem.transfer import export_file, import_file
+from gcmem.types import ChunkFilter
 from tests.conftest import day
 
 ENCODER = HashEncoder()

@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcmem import Chunk, ChunkFilter, Scope
+from gcmem import Chunk, Scope
 from gcmem.errors import BadRowError
 from gcmem.protocols import Store, Vectors, VectorSource
 from gcmem.store.urls import open_url
 from gcmem.testing import HashEncoder
 from gcmem.transfer import migrate
+from gcmem.types import ChunkFilter
 from tests.conftest import day
 from tests.unit.cli.test_commands import gcmem
 

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcmem import Candidate, CandidateSet, Chunk, Prompt
+from gcmem import Candidate, CandidateSet, Chunk
 from gcmem.answer.prompts import SYSTEM, render
 from gcmem.judge import LLMOracle
 from gcmem.judge.llm import SYSTEM as ORACLE_SYSTEM
 from gcmem.quoting import HOW_QUOTED, memory_tag, quoted
 from gcmem.testing import ScriptedChat
+from gcmem.types import Prompt
 from tests.conftest import day
 
 QUESTION = "What does Ana eat?"

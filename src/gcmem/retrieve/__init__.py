@@ -2,6 +2,5 @@
 
 from gcmem.retrieve.candidates import retrieve
 from gcmem.retrieve.frontier import search_frontier
-from gcmem.retrieve.paraphrase import ParaphraseExpander
 
-__all__ = ["ParaphraseExpander", "retrieve", "search_frontier"]
+__all__ = ["retrieve", "search_frontier"]

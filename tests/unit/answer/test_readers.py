@@ -3,10 +3,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gcmem import Chunk, Prompt
+from gcmem import Chunk
 from gcmem.answer import LLMReader, LocalReader
 from gcmem.answer.prompts import render
 from gcmem.testing import HashEncoder, ScriptedChat
+from gcmem.types import Prompt
 from tests.conftest import day
 
 TEA = Chunk(id="1", text="She drinks tea. It rained.", at=day(1))

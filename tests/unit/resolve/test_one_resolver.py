@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from gcmem import ChunkFilter, Memory, Settings
+from gcmem import Memory, Settings
 from gcmem.integrations.transcript import superseded
 from gcmem.judge.labelled import LabelledSet
 from gcmem.judge.qualification import qualify_sets
 from gcmem.serve.http.timeline import page_of
 from gcmem.testing import HashEncoder, RuleOracle
-from gcmem.types import TRUSTED, UNTRUSTED
+from gcmem.types import TRUSTED, UNTRUSTED, ChunkFilter
 from tests.conftest import NOW, same_slot
 
 HOUR = timedelta(hours=1)

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from gcmem import Chunk, ChunkFilter, Memory, Scope
+from gcmem import Chunk, Memory, Scope
 from gcmem.errors import (
     BadRowError,
     EncoderMismatchError,
@@ -29,7 +29,7 @@ from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.transfer import export_file, import_file, migrate, verify
 from gcmem.transfer.jsonl import JsonlFile
-from gcmem.types import ORIGIN_KEY
+from gcmem.types import ORIGIN_KEY, ChunkFilter
 from tests.conftest import NOW, day, same_slot
 
 ENCODER = HashEncoder()

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from gcmem import Chunk, ChunkFilter, Scope
+from gcmem import Chunk, Scope
 from gcmem.errors import BadRowError, TransferFormatError
 from gcmem.protocols import Store
 from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder
 from gcmem.transfer import Moved, import_file
+from gcmem.types import ChunkFilter
 from tests.conftest import NOW
 
 ENCODER = HashEncoder()

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from gcmem import Chunk, ChunkFilter
+from gcmem import Chunk
 from gcmem.errors import InvalidInputError
 from gcmem.protocols import Store
 from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder
 from gcmem.transfer import export_file, import_file, migrate
+from gcmem.types import ChunkFilter
 
 ENCODER = HashEncoder()
 AT = datetime(2026, 1, 1, tzinfo=UTC)
