@@ -10,7 +10,7 @@ import pytest
 
 import gcmem.integrations
 
-TABLE = Path(__file__).parents[1] / "integrations" / "frameworks.txt"
+TABLE = Path(__file__).parents[1] / "frameworks" / "frameworks.txt"
 EXTRAS = {
     line.split()[0]: line.split()[1]
     for line in TABLE.read_text("utf-8").splitlines()

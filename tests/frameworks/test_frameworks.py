@@ -31,7 +31,7 @@ def test_a_framework_has_an_extra_tests_and_a_tested_version(
 ) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert extra in project["optional-dependencies"]
-    assert list((ROOT / "tests" / "integrations" / folder).glob("test_*.py"))
+    assert list((ROOT / "tests" / "frameworks" / folder).glob("test_*.py"))
     assert f"| `{package}` | {version(package)} |" in PAGE.read_text("utf-8")
 
 

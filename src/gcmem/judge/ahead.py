@@ -47,8 +47,9 @@ def link(
             break
         found = 0
         with one_call():
-            for candidates in _neighbourhoods(store, encoder, page):
-                found += len(resolver.resolve(candidates).shadows)
+            for chunk, candidates in _neighbourhoods(store, encoder, page):
+                shadows = resolver.resolve(candidates).shadows
+                found += sum(shadow.witness.chunk.id == chunk.id for shadow in shadows)
         cursor = max(chunk.seq or 0 for chunk in page)
         store.verdicts.set_linked_up_to(resolver.oracle.id, cursor)
         done += len(page)
@@ -58,8 +59,10 @@ def link(
     return Linked(judged=done, conflicts=conflicts)
 
 
-def _neighbourhoods(store: Store, encoder: Encoder, page: list[Chunk]) -> list[CandidateSet]:
-    """Returns, for each chunk, a set of it and the older chunks that are most similar to it."""
+def _neighbourhoods(
+    store: Store, encoder: Encoder, page: list[Chunk]
+) -> list[tuple[Chunk, CandidateSet]]:
+    """Returns each chunk with a set of it and the older chunks that are most similar to it."""
     found = []
     for chunk, vector in zip(page, encoder.encode([c.text for c in page]), strict=True):
         # Within the chunk's own scope: what another user said is nobody's business here.
@@ -74,5 +77,5 @@ def _neighbourhoods(store: Store, encoder: Encoder, page: list[Chunk]) -> list[C
         ]
         if chunk.id not in scores:
             items.append(Candidate(chunk=chunk, relevance=1.0, origin="mtm"))
-        found.append(CandidateSet(query="", items=tuple(items)))
+        found.append((chunk, CandidateSet(query="", items=tuple(items))))
     return found
