@@ -1,4 +1,4 @@
-"""The forms that the figures of a run take: bars, dumbbells, points, intervals, a heat map."""
+"""Chart types for a run's figures: bars, dumbbells, scatter, intervals, heat map, histograms."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ ROW_INCHES = 0.3
 
 
 def tall(rows: int, *, each: float = ROW_INCHES) -> tuple[float, float]:
-    """Returns the size of a figure with so many rows of labels."""
+    """Returns the size of a figure with `rows` rows of labels."""
     return 6.4, max(2.2, each * rows + 1.1)
 
 
 def per_cent(axis: Any) -> None:
-    """Labels an axis of shares in per cent."""
+    """Formats an axis of shares as percentages."""
     axis.set_major_formatter(lambda value, _: f"{value:.0%}")
 
 
 def signed(axis: Any) -> None:
-    """Labels an axis of differences with their signs."""
+    """Formats an axis of differences with signs."""
     axis.set_major_formatter(lambda value, _: f"{value:+.0f}" if value else "0")
 
 
 def rows_of(axes: Any, names: Sequence[str]) -> None:
-    """Labels the rows of a horizontal chart, the first on top."""
+    """Labels the rows of a horizontal chart, first row on top."""
     axes.set_yticks(range(len(names)), [plain(name) for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
@@ -42,9 +42,9 @@ def bars(
     x: str,
     errors: Mapping[str, Sequence[tuple[float, float] | None]] | None = None,
 ) -> None:
-    """Draws horizontal bars, a group a name, told apart by colour and hatch.
+    """Draws horizontal bars, one group per name; series differ in colour and hatch.
 
-    None leaves a place empty; `errors` are the lengths below and above.
+    None leaves a gap; `errors` are the lengths below and above the value.
     """
     height = 0.8 / len(series)
     for number, (label, values) in enumerate(series.items()):
@@ -77,9 +77,9 @@ def dumbbells(
     x: str,
     ends: tuple[str, str],
 ) -> None:
-    """Draws a pair of joined points a name and series: open at the first end, filled at the other.
+    """Draws two joined points per name and series: the first open, the second filled.
 
-    The pairs of one name lie under each other, a marker and colour a series.
+    Pairs of one name are stacked; each series has its own marker and colour.
     """
     handles = []
     for number, (label, values) in enumerate(series.items()):
@@ -107,7 +107,7 @@ GREY = {"color": "#555555", "marker": "o"}
 
 
 def point(label: str, **style: Any) -> Any:
-    """Returns a legend's entry for one kind of point."""
+    """Returns a legend entry for one kind of point."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], linestyle="", markersize=6, label=label, **style)
@@ -126,7 +126,7 @@ def scatter(
     y: str,
     fills: tuple[str, str] | None = None,
 ) -> None:
-    """Draws points (x, y, filled), a colour and marker a group; `fills` name open and filled."""
+    """Draws points (x, y, filled), one colour and marker per group; `fills` labels the fills."""
     handles = []
     for number, (label, points) in enumerate(groups.items()):
         style = mark(number)
@@ -147,7 +147,7 @@ def scatter(
 
 
 def forest(axes: Any, rows: Sequence[tuple[str, float, float, float]], *, x: str) -> None:
-    """Draws intervals (name, low, middle, high): filled where zero lies outside, else open."""
+    """Draws intervals (name, low, middle, high): filled if zero is outside, else open."""
     inside, outside = COLOURS[1], COLOURS[0]
     for row, (_, low, middle, high) in enumerate(rows):
         crosses = low <= 0 <= high
@@ -174,7 +174,7 @@ def heatmap(
     *,
     unit: str,
 ) -> None:
-    """Draws a table of differences, each written in its cell; a cell without a value is crossed."""
+    """Draws a heat map of differences with the values; a cell without a value shows ×."""
     limit = max([abs(value) for value in values.values()], default=0) or 1
     grid = [[values.get((row, column), float("nan")) for column in columns] for row in rows]
     mesh = axes.pcolormesh(
@@ -205,14 +205,14 @@ def heatmap(
 
 
 def _readable(background: Sequence[float]) -> str:
-    """Returns black or white, whichever stands out more (the relative luminance of WCAG)."""
+    """Returns black or white, whichever has more contrast (WCAG relative luminance)."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "black" if luminance > 0.179 else "white"
 
 
 def steps(axes: Any, series: Mapping[str, Sequence[int]], *, x: str, y: str) -> None:
-    """Draws histograms of whole numbers as shares, one over another as outlines."""
+    """Draws overlaid outline histograms of whole numbers, as shares."""
     top = max(max(counts) for counts in series.values())
     width = max(1, -(-(top + 1) // 40))
     edges = [edge - 0.5 for edge in range(0, top + width + 1, width)]

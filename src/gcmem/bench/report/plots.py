@@ -53,21 +53,21 @@ def plot_stm_effect(run: Run, folder: Path) -> list[Path]:
 
 
 def plot_shadows_lift(run: Run, folder: Path) -> list[Path]:
-    """Draws the shadows removed against ΔGC, a point a cell of the grid."""
+    """Draws the shadows removed against ΔGC, one point per cell of the grid."""
     points = _cell_points(run, lambda own: statistics.fmean(p.gcmem.shadows for p in own))
     return _draw_points(run, folder, "shadows_lift", points, "shadows removed per query (chunks)")
 
 
 def plot_standard_lift(run: Run, folder: Path) -> list[Path]:
-    """Draws standard RAG's accuracy against ΔGC, a point a cell of the grid."""
+    """Draws standard RAG's accuracy against ΔGC, one point per cell of the grid."""
     points = _cell_points(run, lambda own: 100 * accuracy([p.standard for p in own]))
     return _draw_points(run, folder, "standard_lift", points, "accuracy of standard RAG (%)")
 
 
 def plot_recall(run: Run, folder: Path) -> list[Path]:
-    """Draws how much of the old, new and neutral turns retrieval found."""
+    """Draws the share of old, new and distractor turns that were retrieved."""
     kept = [o for o in headline(run) if o.condition.setting != "bag"]
-    # Every path and reader gets the same candidates: one outcome an instance is enough.
+    # Every path and reader gets the same candidates: one outcome per instance is enough.
     single = {(o.condition.dataset, o.condition.retrieval, o.instance): o for o in kept}
     series: dict[str, list[float | None]] = {}
     for name in arrangements(kept):
@@ -162,7 +162,7 @@ def plot_bag(run: Run, folder: Path) -> list[Path]:
 
 
 def plot_settings(run: Run, folder: Path) -> list[Path]:
-    """Draws ΔGC for each reader and for all, side by side for each arrangement."""
+    """Draws ΔGC for each reader and for all readers, by arrangement."""
     found = pairs(headline(run))
     columns = arrangements(pair.gcmem for pair in found)
     if len(columns) < 2:
@@ -188,7 +188,7 @@ def plot_settings(run: Run, folder: Path) -> list[Path]:
 
 
 def plot_shadows(run: Run, folder: Path) -> list[Path]:
-    """Draws how many shadows were removed per query, a histogram an arrangement."""
+    """Draws how many shadows were removed per query, one histogram per arrangement."""
     kept = [o for o in headline(run) if o.condition.path == GCMEM]
     series = {
         name: [o.shadows for o in kept if arrangement(o.condition) == name]
@@ -251,7 +251,7 @@ def _cell_points(
 
 
 def _cells(found: Sequence[Pair]) -> dict[tuple[str, str, str], list[Pair]]:
-    """Groups pairs by reader, dataset and arrangement, each in its order."""
+    """Groups pairs by reader, dataset and arrangement, in their fixed orders."""
     order = arrangements(pair.gcmem for pair in found)
     readers = list(dict.fromkeys(pair.condition.reader for pair in found))
     cells = group(
@@ -290,4 +290,4 @@ PLOTS: Mapping[str, Callable[[Run, Path], list[Path]]] = {
     "accuracy_k": plot_k,
     "keep_recall": plot_keep,
 }
-"""Each figure's name and what draws it; a plot returns no paths where a run has no data for it."""
+"""The function that draws each figure, by name; it returns no paths if the run has no data."""
