@@ -1,7 +1,7 @@
-"""Measures the embedded core: `make bench-core`. Prints a table and keeps it in benchmarks/.
+"""Measures the embedded core: `make bench-core`. Prints a table and saves it in benchmarks/.
 
-Vectors are random unit vectors where only the store is measured; sentences go through the real
-encoder where it is. κ is off (no pair conflicts): this is the cost of everything else.
+Measurements of the store use random unit vectors; measurements of the encoder use real sentences.
+κ is off (no pair conflicts): this is the cost of everything else.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def append(store: Store, chunks: list[Chunk], vectors: np.ndarray) -> None:
 
 
 def search(store: Store, where: ChunkFilter, strategy: Strategy = "stratified") -> None:
-    """One query, 10 chunks from up to 30 candidates, as Memory.search(k=10) asks for."""
+    """Runs one query like Memory.search(k=10): 10 chunks from up to 30 candidates."""
     queries = RNG.standard_normal((1, DIMENSIONS)).astype(np.float32)
     retrieve(store, query="q", queries=queries, k=10, pool=30, where=where, strategy=strategy)
 
