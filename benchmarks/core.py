@@ -113,10 +113,10 @@ def measure(path: Path, size: int) -> list[tuple[str, str]]:
         (f"{label}: open + first search, everything", f"{whole_s:.2f} s"),
         (f"{label}: memory of the loaded index", f"{grown / 1e6:.0f} MB"),
         (f"{label}: file", f"{path.stat().st_size / 1e6:.0f} MB"),
-        (f"{label}: retrieve, no scope, p50 / p95", both(whole)),
-        (f"{label}: retrieve, no scope, dense, p50 / p95", both(dense)),
-        (f"{label}: retrieve, one user, p50 / p95", both(user)),
-        (f"{label}: Memory.search, one user, encoder in, p50 / p95", both(full)),
+        (f"{label}: retrieve, no scope, p50 / p95", p50_p95(whole)),
+        (f"{label}: retrieve, no scope, dense, p50 / p95", p50_p95(dense)),
+        (f"{label}: retrieve, one user, p50 / p95", p50_p95(user)),
+        (f"{label}: Memory.search, one user, encoder in, p50 / p95", p50_p95(full)),
     ]
 
 
@@ -155,7 +155,7 @@ def percentile(values: list[float], share: float) -> float:
     return float(np.percentile(values, share))
 
 
-def both(values: list[float]) -> str:
+def p50_p95(values: list[float]) -> str:
     return f"{percentile(values, 50):.2f} / {percentile(values, 95):.2f} ms"
 
 

@@ -31,10 +31,10 @@ from benchmarks.serving import (
     QUESTIONS,
     TOPICS,
     fill,
+    p50_p95_p99,
     request,
     served,
     stored_ids,
-    three,
     timed,
 )
 from gcmem import Scope
@@ -120,7 +120,9 @@ def mixed(clients: list[Client], *, seconds: float, label: str) -> Rows:
     for kind in SHARES:
         spent_ms = [ms for client in clients for ms in client.spent_ms[kind]]
         name = f"{label}, {CLIENTS} clients mixed: {kind}"
-        rows.append((f"{name}, p50 / p95 / p99", f"{three(spent_ms)}, {len(spent_ms)} requests"))
+        rows.append(
+            (f"{name}, p50 / p95 / p99", f"{p50_p95_p99(spent_ms)}, {len(spent_ms)} requests")
+        )
     statuses = sum((client.statuses for client in clients), Counter[str]())
     return [*rows, (f"{label}, {CLIENTS} clients mixed: replies by status", counted(statuses))]
 
@@ -140,8 +142,8 @@ def attacked(port: int, victim: str, attacker: str, *, seconds: float) -> Rows:
     rows: Rows = []
     for kind, name in (("search", "known searches"), ("new search", "new searches")):
         before, during = alone.spent_ms[kind], beside.spent_ms[kind]
-        rows.append((f"victim, before the attack: {name}, p50 / p99", two(before)))
-        rows.append((f"victim, under attack: {name}, p50 / p99", two(during)))
+        rows.append((f"victim, before the attack: {name}, p50 / p99", p50_p99(before)))
+        rows.append((f"victim, under attack: {name}, p50 / p99", p50_p99(during)))
     return [*rows, ("victim, under attack: replies by status", counted(beside.statuses))]
 
 
@@ -168,7 +170,7 @@ def in_threads(works: list[Callable[[], None]]) -> None:
         thread.join()
 
 
-def two(values: list[float]) -> str:
+def p50_p99(values: list[float]) -> str:
     if not values:
         return "no reply"
     points = np.percentile(values, [50, 99])

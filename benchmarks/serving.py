@@ -162,6 +162,6 @@ def stored_ids(path: Path) -> set[str]:
         log.close()
 
 
-def three(values: list[float]) -> str:
+def p50_p95_p99(values: list[float]) -> str:
     points = np.percentile(values, [50, 95, 99])
     return f"{points[0]:.0f} / {points[1]:.0f} / {points[2]:.0f} ms"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gcmem.bench.data.rows import write_whole
+from gcmem.bench.data.rows import write_atomically
 from gcmem.errors import ModelNotFoundError, ModelResponseError
 from gcmem.protocols import ChatModel
 
@@ -102,7 +102,7 @@ class Asker:
         self._count(calls=1, tokens=tokens)
         content = {"model": model.id, "tokens": tokens, "reply": reply}
         path = malformed if reply is None else readable
-        write_whole(path, json.dumps(content) + "\n")
+        write_atomically(path, json.dumps(content) + "\n")
         return reply
 
     def _check_budget(self) -> None:

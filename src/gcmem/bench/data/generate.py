@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from gcmem.bench.data.asking import Asker, BudgetSpentError
 from gcmem.bench.data.pool import ROLES, Line
-from gcmem.bench.data.rows import make_folder, write_whole
+from gcmem.bench.data.rows import make_folder, write_atomically
 from gcmem.bench.data.spec import NO_STATE, FamilySpec, load_spec
 from gcmem.bench.data.wording import LabelCheck, Seen
 from gcmem.errors import InvalidInputError
@@ -158,7 +158,7 @@ def generate_pool(
     states = tuple(_states(families, per_state))
     asker = Asker(cache, budget_tokens=budget_tokens)
     ended = _fill(states, _Models(generator, rater, asker), per_state, progress)
-    write_whole(out, _pool(families, states, writer=generator.id))
+    write_atomically(out, _pool(families, states, writer=generator.id))
     return GenerationReport(
         ended=ended,
         states=tuple(state.report() for state in states),
@@ -224,7 +224,7 @@ class _State:
             return "unusable"
         if self._label_check.names(text):
             return "named"
-        if self.seen.has_like(text) or fresh.has_like(text):
+        if self.seen.has_near_duplicate(text) or fresh.has_near_duplicate(text):
             return "duplicate"
         return None
 

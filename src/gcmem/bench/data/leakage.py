@@ -40,7 +40,7 @@ def leakage(instances: Sequence[Instance], pool: Iterable[Family]) -> list[Leaka
     leaks: dict[str, list[str]] = defaultdict(list)
     for instance in instances:
         family = known.get(instance.family)
-        names = named_words(family) if family else {}
+        names = phrases_by_state(family) if family else {}
         for turn in instance.of_kind("old", "new"):
             shown[instance.family].append((turn, guesses[instance.id, turn.id]))
             if names_state(turn.text, names.get(turn.state or "", ())):
@@ -66,7 +66,7 @@ def _row(name: str, turns: list[tuple[BenchTurn, bool]], leaks: list[str]) -> Le
     )
 
 
-def named_words(family: Family) -> dict[str, tuple[str, ...]]:
+def phrases_by_state(family: Family) -> dict[str, tuple[str, ...]]:
     """Returns the words and phrases that would name each state."""
     return {state: (state, *family.synonyms.get(state, ())) for state in family.states}
 

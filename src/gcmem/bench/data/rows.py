@@ -73,7 +73,7 @@ def _text(value: Any, what: str) -> str:
     return value.strip()
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Writes a file atomically: readers see the old content or the new, never a part."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     make_folder(path.parent)

@@ -70,7 +70,7 @@ class Seen:
         """Remembers a line."""
         self._shingles.append(_shingles(text))
 
-    def has_like(self, text: str) -> bool:
+    def has_near_duplicate(self, text: str) -> bool:
         """Returns whether a remembered line is a near-duplicate of this one."""
         one = _shingles(text)
         return any(len(one & other) >= NEAR * len(one | other) for other in self._shingles)

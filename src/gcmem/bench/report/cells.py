@@ -61,7 +61,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class CellOutcomes:
     """A cell with its outcomes by path, for one selected oracle."""
 
     cell: Cell
@@ -118,7 +118,9 @@ def cell_of(condition: Condition) -> Cell:
     )
 
 
-def asked(run: Run, *, bag: bool | None = None, need: Sequence[str] = ()) -> list[Asked]:
+def cell_outcomes(
+    run: Run, *, bag: bool | None = None, need: Sequence[str] = ()
+) -> list[CellOutcomes]:
     """Returns one entry per cell and oracle; the paths in `need` must have an answer."""
     found = []
     for cell, paths in cells(run.outcomes).items():
@@ -126,46 +128,46 @@ def asked(run: Run, *, bag: bool | None = None, need: Sequence[str] = ()) -> lis
             continue
         oracles = [oracle for path, oracle in paths if path == "gcmem"] or [""]
         for oracle in oracles:
-            one = Asked(cell=cell, paths=paths, oracle=oracle)
+            one = CellOutcomes(cell=cell, paths=paths, oracle=oracle)
             if all(answered(one.of(path)) for path in need):
                 found.append(one)
     return found
 
 
 def grouped(
-    items: Iterable[Asked], key: Callable[[Asked], Key]
-) -> Iterator[tuple[Key, list[Asked]]]:
+    items: Iterable[CellOutcomes], key: Callable[[CellOutcomes], Key]
+) -> Iterator[tuple[Key, list[CellOutcomes]]]:
     """Yields groups of items, sorted by key."""
-    found: dict[Key, list[Asked]] = {}
+    found: dict[Key, list[CellOutcomes]] = {}
     for item in items:
         found.setdefault(key(item), []).append(item)
     for name in sorted(found):
         yield name, found[name]
 
 
-def mean_accuracy(items: Sequence[Asked], path: str) -> float | None:
+def mean_accuracy(items: Sequence[CellOutcomes], path: str) -> float | None:
     """Returns a path's mean accuracy over cells, with equal weights."""
     found = [item.accuracy(path) for item in items]
     return mean([value for value in found if value is not None])
 
 
-def mean_delta(items: Sequence[Asked]) -> float | None:
+def mean_delta(items: Sequence[CellOutcomes]) -> float | None:
     """Returns the mean ΔGC over cells."""
     found = [item.delta() for item in items]
     return mean([value for value in found if value is not None])
 
 
-def pooled_as_in_paper(items: Sequence[Asked]) -> bool:
+def pooled_as_in_paper(items: Sequence[CellOutcomes]) -> bool:
     """Returns whether a group has exactly the two datasets that the paper pools."""
     return {item.cell.dataset for item in items} == set(paper.POOLED)
 
 
-def all_errors(items: Sequence[Asked], *paths: str) -> str:
+def all_errors(items: Sequence[CellOutcomes], *paths: str) -> str:
     """Returns the number of failed outcomes of the given paths, as a table cell."""
     return str(sum(item.errors(*paths) for item in items))
 
 
-def mean_shadows(items: Sequence[Asked]) -> float | None:
+def mean_shadows(items: Sequence[CellOutcomes]) -> float | None:
     """Returns the mean number of shadows per instance over cells."""
     found = [item.shadows() for item in items]
     return mean([value for value in found if value is not None])
@@ -176,6 +178,6 @@ def accuracy(outcomes: Sequence[Outcome]) -> float | None:
     return mean([outcome.correct for outcome in answered(outcomes)])
 
 
-def shown(oracle: str) -> str:
+def oracle_label(oracle: str) -> str:
     """Returns an oracle's name as shown in tables."""
     return oracle or NONE

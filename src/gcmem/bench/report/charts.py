@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gcmem.bench.report.figures import COLOURS, DASHES, HATCHES, MARKERS, legend_above, mark, plain
+from gcmem.bench.report.figures import (
+    COLOURS,
+    DASHES,
+    HATCHES,
+    MARKERS,
+    legend_above,
+    series_style,
+    wrap_label,
+)
 
 POINTS = "percentage points"
 ROW_INCHES = 0.3
 
 
-def tall(rows: int, *, each: float = ROW_INCHES) -> tuple[float, float]:
+def figure_size(rows: int, *, each: float = ROW_INCHES) -> tuple[float, float]:
     """Returns the size of a figure with `rows` rows of labels."""
     return 6.4, max(2.2, each * rows + 1.1)
 
@@ -28,7 +36,7 @@ def signed(axis: Any) -> None:
 
 def rows_of(axes: Any, names: Sequence[str]) -> None:
     """Labels the rows of a horizontal chart, first row on top."""
-    axes.set_yticks(range(len(names)), [plain(name) for name in names])
+    axes.set_yticks(range(len(names)), [wrap_label(name) for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
@@ -52,7 +60,7 @@ def bars(
         shown = [(row, value) for row, value in enumerate(values) if value is not None]
         axes.barh(
             [row + shift for row, _ in shown], [value for _, value in shown], height * 0.92,
-            label=plain(label), color=COLOURS[number % len(COLOURS)],
+            label=wrap_label(label), color=COLOURS[number % len(COLOURS)],
             hatch=HATCHES[number % len(HATCHES)], edgecolor="white", linewidth=0.4,
         )  # fmt: skip
         for row, value in shown:
@@ -84,14 +92,14 @@ def dumbbells(
     handles = []
     for number, (label, values) in enumerate(series.items()):
         shift = (number - (len(series) - 1) / 2) * 0.8 / len(series)
-        style = mark(number)
+        style = series_style(number)
         for row, value in enumerate(values):
             if value is None:
                 continue
             axes.plot(value, [row + shift] * 2, color=style["color"], linewidth=1.2)
             for place, filled in zip(value, (False, True), strict=True):
                 axes.plot(place, row + shift, linestyle="", markersize=6, **_fill(style, filled))
-        handles.append(point(plain(label), **style))
+        handles.append(point(wrap_label(label), **style))
     rows_of(axes, names)
     axes.set_xlim(-0.03, 1.03)
     per_cent(axes.xaxis)
@@ -129,13 +137,13 @@ def scatter(
     """Draws points (x, y, filled), one colour and marker per group; `fills` labels the fills."""
     handles = []
     for number, (label, points) in enumerate(groups.items()):
-        style = mark(number)
+        style = series_style(number)
         for across, up, filled in points:
             axes.plot(
                 across, up, linestyle="", markersize=6.5, alpha=0.9, clip_on=False, zorder=3,
                 **_fill(style, filled),
             )  # fmt: skip
-        handles.append(point(plain(label), **style))
+        handles.append(point(wrap_label(label), **style))
     if fills:
         handles += [
             point(fills[0], **_fill(GREY, False)),
@@ -190,10 +198,10 @@ def heatmap(
             )  # fmt: skip
     axes.set_xticks(
         [place + 0.5 for place in range(len(columns))],
-        [plain(column, width=22) for column in columns],
+        [wrap_label(column, width=22) for column in columns],
         rotation=40, ha="right", rotation_mode="anchor",
     )  # fmt: skip
-    axes.set_yticks([place + 0.5 for place in range(len(rows))], [plain(row) for row in rows])
+    axes.set_yticks([place + 0.5 for place in range(len(rows))], [wrap_label(row) for row in rows])
     axes.invert_yaxis()
     axes.grid(visible=False)
     axes.tick_params(length=0)
@@ -211,7 +219,7 @@ def _readable(background: Sequence[float]) -> str:
     return "black" if luminance > 0.179 else "white"
 
 
-def steps(axes: Any, series: Mapping[str, Sequence[int]], *, x: str, y: str) -> None:
+def histograms(axes: Any, series: Mapping[str, Sequence[int]], *, x: str, y: str) -> None:
     """Draws overlaid outline histograms of whole numbers, as shares."""
     top = max(max(counts) for counts in series.values())
     width = max(1, -(-(top + 1) // 40))
@@ -219,7 +227,7 @@ def steps(axes: Any, series: Mapping[str, Sequence[int]], *, x: str, y: str) -> 
     for number, (label, counts) in enumerate(series.items()):
         axes.hist(
             counts, bins=edges, weights=[1 / len(counts)] * len(counts), histtype="step",
-            label=plain(f"{label} (n = {len(counts)})", width=40), linewidth=1.6,
+            label=wrap_label(f"{label} (n = {len(counts)})", width=40), linewidth=1.6,
             color=COLOURS[number % len(COLOURS)], linestyle=DASHES[number % len(DASHES)],
         )  # fmt: skip
     per_cent(axes.yaxis)

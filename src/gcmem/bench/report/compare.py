@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gcmem.bench.report.cells import accuracy, cells, shown
+from gcmem.bench.report.cells import accuracy, cells, oracle_label
 from gcmem.bench.report.statistics import compare_outcomes, false_discovery, stars
 from gcmem.bench.report.table import Table, percent, probability
 from gcmem.bench.report.tables_main import difference_cells
@@ -27,7 +27,7 @@ def compare_runs(a: Run, b: Run) -> Table | None:
         errors = [sum(bool(o.error) for o in outcomes) for outcomes in both]
         rows.append(
             (
-                *(*cell.labels, path, shown(oracle)),
+                *(*cell.labels, path, oracle_label(oracle)),
                 *(percent(accuracy(outcomes)) for outcomes in both),
                 *difference_cells(comparison),
                 *(probability(p), stars(p), str(comparison.difference.pairs)),

@@ -61,13 +61,13 @@ def draw(folder: Path, name: str, paint: Callable[[Any], None], **figure: Any) -
     return written
 
 
-def mark(number: int) -> dict[str, Any]:
+def series_style(number: int) -> dict[str, Any]:
     """Returns the colour and marker of the nth series; the first 64 are distinct."""
     turned = number + number // len(COLOURS)
     return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[turned % len(MARKERS)]}
 
 
-def plain(text: str, *, width: int = 28) -> str:
+def wrap_label(text: str, *, width: int = 28) -> str:
     """Returns a label wrapped into lines, with `$` escaped so that it isn't read as mathematics."""
     broken = "\n".join(textwrap.wrap(text, width)) or "—"
     return broken.replace("$", r"\$")
@@ -96,11 +96,11 @@ def lines(
         axes.plot(
             [point[0] for point in points],
             [point[1] for point in points],
-            label=plain(label),
+            label=wrap_label(label),
             linestyle=DASHES[number % len(DASHES)],
             markersize=4,
             linewidth=1.4,
-            **mark(number),
+            **series_style(number),
         )
     if log_x:
         axes.set_xscale("log")

@@ -107,15 +107,15 @@ def headline(run: Run) -> list[Outcome]:
 def pairs(outcomes: Sequence[Outcome]) -> list[Pair]:
     """Pairs GC-Mem with standard RAG on the instances that both answered."""
     valid = answered(outcomes)
-    standard = {place(o): o for o in valid if o.condition.path == STANDARD}
+    standard = {instance_key(o): o for o in valid if o.condition.path == STANDARD}
     return [
-        Pair(gcmem=outcome, standard=standard[place(outcome)])
+        Pair(gcmem=outcome, standard=standard[instance_key(outcome)])
         for outcome in valid
-        if outcome.condition.path == GCMEM and place(outcome) in standard
+        if outcome.condition.path == GCMEM and instance_key(outcome) in standard
     ]
 
 
-def place(outcome: Outcome) -> tuple[object, ...]:
+def instance_key(outcome: Outcome) -> tuple[object, ...]:
     """Returns a key that all paths of one instance share."""
     asked = outcome.condition
     cell = (asked.dataset, asked.setting, asked.retrieval, asked.reader, asked.mode, asked.k)

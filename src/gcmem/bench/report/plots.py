@@ -49,7 +49,7 @@ def plot_stm_effect(run: Run, folder: Path) -> list[Path]:
         return []
     x = f"accuracy{_kappa(run)}"
     paint = partial(charts.dumbbells, names=readers, series=series, x=x, ends=("STM off", "STM on"))
-    return draw(folder, "stm_effect", paint, figsize=charts.tall(len(readers), each=0.5))
+    return draw(folder, "stm_effect", paint, figsize=charts.figure_size(len(readers), each=0.5))
 
 
 def plot_shadows_lift(run: Run, folder: Path) -> list[Path]:
@@ -117,7 +117,7 @@ def plot_forest(run: Run, folder: Path) -> list[Path]:
         found = interval(own)
         rows.append((f"{reader} · {dataset} · {name}", found.low, found.mean, found.high))
     paint = partial(_paint_forest, rows=rows, x=_lift_label(run))
-    return draw(folder, "lift_forest", paint, figsize=charts.tall(len(rows), each=0.22))
+    return draw(folder, "lift_forest", paint, figsize=charts.figure_size(len(rows), each=0.22))
 
 
 def _paint_forest(axes: Any, rows: Sequence[tuple[str, float, float, float]], x: str) -> None:
@@ -139,7 +139,7 @@ def plot_families(run: Run, folder: Path) -> list[Path]:
         errors={"ΔGC": [measured[name].spread for name in ranked]},
         x=_lift_label(run),
     )
-    return draw(folder, "lift_families", paint, figsize=charts.tall(len(ranked)))
+    return draw(folder, "lift_families", paint, figsize=charts.figure_size(len(ranked)))
 
 
 def plot_bag(run: Run, folder: Path) -> list[Path]:
@@ -158,7 +158,7 @@ def plot_bag(run: Run, folder: Path) -> list[Path]:
     }
     names = [f"{reader} (ΔGC {means[reader]:+.1f})" for reader in ranked]
     paint = partial(_paint_shares, names=names, series=series, x=f"accuracy{_kappa(run)}")
-    return draw(folder, "bag_readers", paint, figsize=charts.tall(len(ranked), each=0.5))
+    return draw(folder, "bag_readers", paint, figsize=charts.figure_size(len(ranked), each=0.5))
 
 
 def plot_settings(run: Run, folder: Path) -> list[Path]:
@@ -183,7 +183,7 @@ def plot_settings(run: Run, folder: Path) -> list[Path]:
         },
         x=_lift_label(run),
     )
-    size = charts.tall(len(rows), each=0.14 * len(columns) + 0.1)
+    size = charts.figure_size(len(rows), each=0.14 * len(columns) + 0.1)
     return draw(folder, "settings", paint, figsize=size)
 
 
@@ -197,7 +197,10 @@ def plot_shadows(run: Run, folder: Path) -> list[Path]:
     if not series:
         return []
     paint = partial(
-        charts.steps, series=series, x="shadows removed per query (chunks)", y="share of queries"
+        charts.histograms,
+        series=series,
+        x="shadows removed per query (chunks)",
+        y="share of queries",
     )
     return draw(folder, "shadow_distribution", paint)
 

@@ -16,9 +16,9 @@ from gcmem.bench.report.lift import (
     accuracy,
     arrangement,
     group,
+    instance_key,
     mean,
     pairs,
-    place,
 )
 from gcmem.bench.run.outcomes import Outcome, Run, answered
 
@@ -31,14 +31,15 @@ def plot_oracles(run: Run, folder: Path) -> list[Path]:
     by_oracle = group(plain, lambda pair: pair.condition.oracle)
     if not by_oracle:
         return []
-    shared = set.intersection(*({place(p.gcmem) for p in own} for own in by_oracle.values()))
+    shared = set.intersection(*({instance_key(p.gcmem) for p in own} for own in by_oracle.values()))
     if not shared:
         return []
     asked = {
-        name: [p.gcmem for p in own if place(p.gcmem) in shared] for name, own in by_oracle.items()
+        name: [p.gcmem for p in own if instance_key(p.gcmem) in shared]
+        for name, own in by_oracle.items()
     }
     # Each answer of standard RAG occurs once per oracle, which doesn't change the mean.
-    baseline = accuracy([pair.standard for pair in plain if place(pair.gcmem) in shared])
+    baseline = accuracy([pair.standard for pair in plain if instance_key(pair.gcmem) in shared])
     ranked = sorted(asked, key=lambda name: -accuracy(asked[name]))
     paint = partial(
         _paint_oracles,
@@ -46,7 +47,7 @@ def plot_oracles(run: Run, folder: Path) -> list[Path]:
         baseline=baseline,
         answers=len(shared),
     )
-    return draw(folder, "oracles", paint, figsize=charts.tall(len(ranked), each=0.45))
+    return draw(folder, "oracles", paint, figsize=charts.figure_size(len(ranked), each=0.45))
 
 
 def _paint_oracles(

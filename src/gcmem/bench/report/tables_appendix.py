@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from gcmem.bench.report import paper
 from gcmem.bench.report.cells import (
-    Asked,
+    CellOutcomes,
     accuracy,
     all_errors,
-    asked,
+    cell_outcomes,
     cells,
     grouped,
     mean_accuracy,
     mean_delta,
     mean_shadows,
+    oracle_label,
     pooled_as_in_paper,
-    shown,
 )
 from gcmem.bench.report.statistics import false_discovery, stars
 from gcmem.bench.report.table import NONE, Table, fixed, mean, percent, points, probability
@@ -31,7 +31,7 @@ KINDS = ("old", "new", "distractor")
 
 def headline(run: Run) -> Table | None:
     """Accuracy of standard, timestamp and gcmem by dataset and retrieval, averaged over cells."""
-    items = asked(run, bag=False, need=PATHS)
+    items = cell_outcomes(run, bag=False, need=PATHS)
     rows = []
     for key, group in grouped(items, lambda i: (i.cell.dataset, *i.cell.retrieval_and_k, i.oracle)):
         its = paper.HEADLINE.at(group[0].cell.dataset, group[0].cell.stm)
@@ -60,7 +60,7 @@ def headline(run: Run) -> Table | None:
 
 def conditions(run: Run) -> Table | None:
     """Every cell and oracle: accuracy, recall, shadows, errors and time."""
-    rows = [_condition_row(item) for item in asked(run)]
+    rows = [_condition_row(item) for item in cell_outcomes(run)]
     return rows_or_none(
         name="conditions",
         title="Every condition",
@@ -79,7 +79,7 @@ def conditions(run: Run) -> Table | None:
     )
 
 
-def _condition_row(item: Asked) -> tuple[str, ...]:
+def _condition_row(item: CellOutcomes) -> tuple[str, ...]:
     cell = item.cell
     outcomes = [o for path in PATHS for o in item.of(path)]
     its = paper.CONDITIONS.at(cell.dataset, cell.stm, cell.model, cell.mode)
@@ -87,7 +87,7 @@ def _condition_row(item: Asked) -> tuple[str, ...]:
         its = paper.BAG_PER_MODEL.at(cell.model, cell.dataset)
     names = (*PATHS, "delta", *KINDS, "shadows", "n", "errors", "wall_s")
     return (
-        *(*cell.labels, shown(item.oracle)),
+        *(*cell.labels, oracle_label(item.oracle)),
         *(percent(item.accuracy(path)) for path in PATHS),
         points(item.delta()),
         *recall_cells(outcomes),
@@ -110,7 +110,7 @@ def recall_cells(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
 
 def prompt_modes(run: Run) -> Table | None:
     """ΔGC under the two prompt modes, by retrieval and reader."""
-    items = asked(run, bag=False, need=("standard", "gcmem"))
+    items = cell_outcomes(run, bag=False, need=("standard", "gcmem"))
     if not {item.cell.mode for item in items}.issuperset(MODES):
         return None
     rows = []
@@ -181,7 +181,7 @@ def shadows(run: Run) -> Table | None:
     """Chunks that gcmem removed per instance."""
     rows = []
     for key, group in grouped(
-        asked(run, need=("gcmem",)),
+        cell_outcomes(run, need=("gcmem",)),
         lambda i: (i.cell.pool, *i.cell.retrieval_and_k, i.cell.reader, i.cell.mode, i.oracle),
     ):
         cell = group[0].cell
@@ -206,7 +206,7 @@ def shadows(run: Run) -> Table | None:
 
 def head_to_head(run: Run) -> Table | None:
     """Timestamp re-ranking compared with gcmem, instance by instance."""
-    items = asked(run, need=("timestamp", "gcmem"))
+    items = cell_outcomes(run, need=("timestamp", "gcmem"))
     found = [(item, c) for item in items if (c := item.compared(base="timestamp"))]
     adjusted = false_discovery([comparison.test.p for _, comparison in found])
     rows = []
@@ -253,7 +253,7 @@ def sweep(run: Run) -> Table | None:
             by_ratio = (accuracy([o for o in outcomes if o.ratio == r]) for r in ratios)
             rows.append(
                 (
-                    *(*cell.labels, path, shown(oracle)),
+                    *(*cell.labels, path, oracle_label(oracle)),
                     *(percent(share) for share in by_ratio),
                     *(percent(accuracy(outcomes)), str(len(answered(outcomes)))),
                     str(len(outcomes) - len(answered(outcomes))),
@@ -281,7 +281,7 @@ def keep_rate(run: Run) -> Table | None:
             gone = [o.stale_removed for o in found if o.stale_removed is not None]
             rows.append(
                 (
-                    *(*cell.labels, path, shown(oracle)),
+                    *(*cell.labels, path, oracle_label(oracle)),
                     *(percent(mean(kept)), percent(mean(gone))),
                     percent(mean([o.stale for o in found])),
                     percent(mean([o.unclear for o in found])),

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from gcmem.bench.report import paper
 from gcmem.bench.report.cells import (
-    Asked,
+    CellOutcomes,
     all_errors,
-    asked,
+    cell_outcomes,
     grouped,
     mean_accuracy,
     mean_delta,
@@ -34,7 +34,7 @@ BUFFERS = ("off", "on", "bag")
 def bag_headline(run: Run) -> Table | None:
     """Means over readers by dataset, with the standard deviation between readers."""
     rows = []
-    items = asked(run, bag=True, need=("standard", "gcmem"))
+    items = cell_outcomes(run, bag=True, need=("standard", "gcmem"))
     for key, group in grouped(items, lambda i: (i.cell.dataset, i.oracle)):
         its = paper.BAG_HEADLINE.at(key[0])
         readers = [found for _, found in grouped(group, lambda i: (i.cell.reader,))]
@@ -79,7 +79,7 @@ def _deviation(values: Sequence[float | None]) -> float | None:
 def bag_per_model(run: Run) -> Table | None:
     """Figures for every reader and dataset, averaged over prompt modes."""
     rows = []
-    items = asked(run, bag=True, need=("standard", "gcmem"))
+    items = cell_outcomes(run, bag=True, need=("standard", "gcmem"))
     for key, group in grouped(items, lambda i: (i.cell.reader, i.cell.dataset, i.oracle)):
         its = paper.BAG_PER_MODEL.at(group[0].cell.model, key[1])
         rows.append(
@@ -137,7 +137,7 @@ def bag_ranking(run: Run) -> Table | None:
 def bag_across(run: Run) -> Table | None:
     """ΔGC without the recency buffer, with it, and with every chunk."""
     rows = []
-    items = [i for i in asked(run, need=("standard", "gcmem")) if i.cell.bag or i.cell.stm]
+    items = [i for i in cell_outcomes(run, need=("standard", "gcmem")) if i.cell.bag or i.cell.stm]
     for key, group in grouped(items, lambda i: (i.cell.dataset, i.cell.reader, i.oracle)):
         found = {buffer: [item for item in group if _buffer(item) == buffer] for buffer in BUFFERS}
         if not found["bag"] or not (found["off"] or found["on"]):
@@ -166,5 +166,5 @@ def bag_across(run: Run) -> Table | None:
     )
 
 
-def _buffer(item: Asked) -> str:
+def _buffer(item: CellOutcomes) -> str:
     return "bag" if item.cell.bag else item.cell.stm

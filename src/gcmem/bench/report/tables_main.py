@@ -9,17 +9,17 @@ from gcmem.bench.data.instances import Instance
 from gcmem.bench.data.shipped import shipped
 from gcmem.bench.report import paper
 from gcmem.bench.report.cells import (
-    Asked,
+    CellOutcomes,
     accuracy,
     all_errors,
-    asked,
+    cell_outcomes,
     cells,
     grouped,
     mean_accuracy,
     mean_delta,
     mean_shadows,
+    oracle_label,
     pooled_as_in_paper,
-    shown,
 )
 from gcmem.bench.report.describe import describe
 from gcmem.bench.report.statistics import Comparison, compare_outcomes, false_discovery, stars
@@ -38,7 +38,7 @@ GREEK = dict(zip(("alpha", "beta", "gamma", "delta"), FACTORS, strict=True)) | d
 
 def baselines(run: Run) -> Table | None:
     """Accuracy of the baselines and gcmem in every retrieval cell, with ΔGC and its interval."""
-    items = asked(run, bag=False, need=("standard", "gcmem"))
+    items = cell_outcomes(run, bag=False, need=("standard", "gcmem"))
     found = [(item, comparison) for item in items if (comparison := item.compared())]
     if not found:
         return None
@@ -76,7 +76,7 @@ def baselines(run: Run) -> Table | None:
     )
 
 
-def _mutation(item: Asked) -> Mapping[str, str]:
+def _mutation(item: CellOutcomes) -> Mapping[str, str]:
     if item.cell.dataset != "mutation" or item.cell.stm != "off":
         return paper.ABSENT
     return paper.BASELINES.at(item.cell.model)
@@ -93,7 +93,7 @@ def difference_cells(comparison: Comparison | None) -> tuple[str, str, str]:
 
 def stm_lift(run: Run) -> Table | None:
     """Effect of the recency buffer on standard and gcmem, averaged over cells."""
-    items = asked(run, bag=False, need=("standard", "gcmem"))
+    items = cell_outcomes(run, bag=False, need=("standard", "gcmem"))
     if not any(item.cell.retrieval == "paper" for item in items):
         return None
     rows = []
@@ -138,7 +138,7 @@ def detectors(run: Run) -> Table | None:
     """Precision and recall of every oracle on the candidate sets, with its ΔGC."""
     items = [
         item
-        for item in asked(run, need=("gcmem",))
+        for item in cell_outcomes(run, need=("gcmem",))
         if any(o.true_positives + o.false_negatives for o in answered(item.of("gcmem")))
     ]
     if not items:
@@ -153,7 +153,7 @@ def detectors(run: Run) -> Table | None:
         names = ("precision", "recall", "f1", "delta", "efficacy")
         rows.append(
             (
-                *(shown(key[0]), *key[1:]),
+                *(oracle_label(key[0]), *key[1:]),
                 *(percent(precision), percent(recall), fixed(f1, 2), points(delta)),
                 efficacy(recall=recall, delta=delta),
                 all_errors(group, "gcmem"),
@@ -197,7 +197,7 @@ def multi_factor(run: Run) -> Table | None:
             rows.append(
                 (
                     *cell.labels,
-                    *(path, shown(oracle), percent(accuracy(outcomes))),
+                    *(path, oracle_label(oracle), percent(accuracy(outcomes))),
                     *difference_cells(compare_outcomes(standard, outcomes)),
                     str(sum(bool(o.error) for o in outcomes)),
                     *(its.get("medium", NONE), its.get("large", NONE)),
@@ -258,14 +258,14 @@ BAG_COLUMNS = (
 )
 
 
-def bag_means(run: Run) -> list[tuple[tuple[str, str, str], list[Asked]]]:
+def bag_means(run: Run) -> list[tuple[tuple[str, str, str], list[CellOutcomes]]]:
     """Returns the bag cells by datasets, reader and oracle, largest gain first."""
-    items = asked(run, bag=True, need=("standard", "gcmem"))
+    items = cell_outcomes(run, bag=True, need=("standard", "gcmem"))
     found = list(grouped(items, lambda i: (i.cell.pool, i.cell.reader, i.oracle)))
     return sorted(found, key=lambda pair: (pair[0][0], -(mean_delta(pair[1]) or 0.0), pair[0]))
 
 
-def means_cells(group: Sequence[Asked]) -> tuple[str, ...]:
+def means_cells(group: Sequence[CellOutcomes]) -> tuple[str, ...]:
     """Returns a group's standard, gcmem, ΔGC, shadows, cell count and errors, as table cells."""
     return (
         percent(mean_accuracy(group, "standard")),
@@ -288,7 +288,7 @@ def latency(run: Run) -> Table | None:
     stm: dict[tuple[str, ...], str] = {}
     for cell, paths in cells(run.outcomes).items():
         for (path, oracle), outcomes in paths.items():
-            key = (cell.dataset, *cell.retrieval_and_k, path, shown(oracle))
+            key = (cell.dataset, *cell.retrieval_and_k, path, oracle_label(oracle))
             timed.setdefault(key, []).extend(outcomes)
             stm[key] = cell.stm
     rows = [

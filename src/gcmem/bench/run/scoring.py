@@ -18,9 +18,9 @@ def scored(outcome: Outcome, instance: Instance, reading: Reading) -> Outcome:
         correct = reading.choice == instance.answer
         stale = reading.choice is not None and not correct
     else:
-        correct = any(holds(reading.text, answer) for answer in instance.answers)
+        correct = any(contains_answer(reading.text, answer) for answer in instance.answers)
         old = {turn.text for turn in instance.of_kind("old")}
-        stale = not correct and any(holds(text, reading.text) for text in old)
+        stale = not correct and any(contains_answer(text, reading.text) for text in old)
     return replace(
         outcome,
         choice=reading.choice,
@@ -31,7 +31,7 @@ def scored(outcome: Outcome, instance: Instance, reading: Reading) -> Outcome:
     )
 
 
-def holds(text: str, answer: str) -> bool:
+def contains_answer(text: str, answer: str) -> bool:
     """Returns whether a text contains an answer's words, ignoring case and punctuation."""
     wanted = _words(answer)
     return bool(wanted) and f" {wanted} " in f" {_words(text)} "
