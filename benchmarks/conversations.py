@@ -1,10 +1,10 @@
-"""Measures search on real conversations: what is found, what is removed, how long it takes.
+"""Measures search on real conversations: evidence found, turns removed, and time.
 
     python benchmarks/conversations.py --locomo locomo10.json --longmemeval longmemeval_oracle.json
 
-Reads the files as their authors publish them, or JSON lines of the same shape (.jsonl, .jsonl.xz).
-Prints, for each set, the evidence among the ten best before and after resolution, the evidence and
-the outdated turns that resolution removed, and the milliseconds of a search. No reader is used.
+Reads the published files, or JSON lines with the same fields (.jsonl, .jsonl.xz). Prints for each
+set the evidence in the top ten before and after resolution, the evidence and outdated turns that
+resolution removed, and the milliseconds per search. No reader is used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOADERS = {"locomo": locomo.load, "longmemeval": longmemeval.load}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What one question showed; counts are of turns."""
+    """The result of one question; counts are numbers of turns."""
 
     evidence: int
     found_plain: int
@@ -41,7 +41,7 @@ class Asked:
 
 
 def ask(memory: Memory, instance: Instance) -> Asked:
-    """Searches once and compares the ten best before and after resolution."""
+    """Searches once and compares the top ten before and after resolution."""
     evidence = {turn.id for turn in instance.of_kind("new")}
     outdated = {turn.id for turn in instance.of_kind("old")}
     started = time.perf_counter()
@@ -62,8 +62,8 @@ def ask(memory: Memory, instance: Instance) -> Asked:
 
 
 def measure(instances: Iterable[Instance]) -> Iterator[Asked]:
-    """Asks every question of a memory that holds its conversation and nothing else."""
-    # Questions of one conversation follow each other and differ in which turns are evidence.
+    """Asks every question in a memory with only its conversation."""
+    # Questions of one conversation are adjacent; they differ only in their evidence.
     for _, group in groupby(instances, key=lambda i: [turn.text for turn in i.turns]):
         questions = list(group)
         with Memory(":memory:") as memory:
@@ -81,7 +81,7 @@ def measure(instances: Iterable[Instance]) -> Iterator[Asked]:
 
 
 def summary(asked: list[Asked]) -> dict[str, float]:
-    """Adds the questions up."""
+    """Returns totals and search times over all questions."""
     total = {name: sum(asdict(a)[name] for a in asked) for name in asdict(asked[0]) if name != "ms"}
     times = sorted(a.ms for a in asked)
     return {
@@ -93,11 +93,11 @@ def summary(asked: list[Asked]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Runs the sets that are named."""
+    """Measures the sets given on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     for name in LOADERS:
         parser.add_argument(f"--{name}", type=Path, metavar="FILE")
-    parser.add_argument("--questions", type=int, default=100, help="drawn from each set")
+    parser.add_argument("--questions", type=int, default=100, help="questions drawn from each set")
     parser.add_argument("--updates", action="store_true", help="only questions about an update")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()

@@ -1,7 +1,7 @@
-"""Measures the embedded core: `make bench-core`. Prints a table and keeps it in benchmarks/.
+"""Measures the embedded core: `make bench-core`. Prints a table and saves it in benchmarks/.
 
-Vectors are random unit vectors where only the store is measured; sentences go through the real
-encoder where it is. κ is off (no pair conflicts): this is the cost of everything else.
+Measurements of the store use random unit vectors; measurements of the encoder use real sentences.
+κ is off (no pair conflicts): this is the cost of everything else.
 """
 
 from __future__ import annotations
@@ -114,10 +114,10 @@ def measure(path: Path, size: int) -> list[tuple[str, str]]:
         (f"{label}: open + first search, everything", f"{whole_s:.2f} s"),
         (f"{label}: memory of the loaded index", f"{grown / 1e6:.0f} MB"),
         (f"{label}: file", f"{path.stat().st_size / 1e6:.0f} MB"),
-        (f"{label}: retrieve, no scope, p50 / p95", both(whole)),
-        (f"{label}: retrieve, no scope, dense, p50 / p95", both(dense)),
-        (f"{label}: retrieve, one user, p50 / p95", both(user)),
-        (f"{label}: Memory.search, one user, encoder in, p50 / p95", both(full)),
+        (f"{label}: retrieve, no scope, p50 / p95", p50_p95(whole)),
+        (f"{label}: retrieve, no scope, dense, p50 / p95", p50_p95(dense)),
+        (f"{label}: retrieve, one user, p50 / p95", p50_p95(user)),
+        (f"{label}: Memory.search, one user, encoder in, p50 / p95", p50_p95(full)),
     ]
 
 
@@ -141,7 +141,7 @@ def append(store: Store, chunks: list[Chunk], vectors: np.ndarray) -> None:
 
 
 def search(store: Store, where: ChunkFilter, strategy: Strategy = "stratified") -> None:
-    """One query, 10 chunks from up to 30 candidates, as Memory.search(k=10) asks for."""
+    """Runs one query like Memory.search(k=10): 10 chunks from up to 30 candidates."""
     queries = RNG.standard_normal((1, DIMENSIONS)).astype(np.float32)
     retrieve(store, query="q", queries=queries, k=10, pool=30, where=where, strategy=strategy)
 
@@ -156,7 +156,7 @@ def percentile(values: list[float], share: float) -> float:
     return float(np.percentile(values, share))
 
 
-def both(values: list[float]) -> str:
+def p50_p95(values: list[float]) -> str:
     return f"{percentile(values, 50):.2f} / {percentile(values, 95):.2f} ms"
 
 

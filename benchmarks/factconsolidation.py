@@ -1,10 +1,10 @@
-"""Examines the shipped κ on FactConsolidation, which it was never trained on.
+"""Evaluates the shipped κ on FactConsolidation, which it was not trained on.
 
     python benchmarks/factconsolidation.py context_6k.txt
 
 The file is the context of MemoryAgentBench's FactConsolidation (MIT): numbered facts in plain
-sentences, of which later ones supersede earlier ones. Two facts conflict when they say the same of
-the same subject with another value; the hard negatives say the same of another subject.
+sentences; later facts supersede earlier ones. Two facts conflict if they have the same subject and
+relation but different values; hard negatives have the same relation and another subject.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def labelled(lines: list[str]) -> list[LabelledPair]:
-    """Returns conflicts, facts of the same relation about other subjects, and random pairs."""
+    """Returns conflicts, pairs with the same relation and another subject, and random pairs."""
     facts = [match.group(1) for line in lines if (match := FACT.match(line.strip()))]
     frames: dict[str, list[str]] = defaultdict(list)
     for fact in facts:

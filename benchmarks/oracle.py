@@ -1,10 +1,10 @@
-"""Measures the shipped κ: `make bench-oracle`. Prints a table and keeps it in benchmarks/.
+"""Measures the shipped κ: `make bench-oracle`. Prints a table and saves it in benchmarks/.
 
-Candidate sets are drawn from the families of a writer of whom nothing was trained on, one set a
-family. "one topic": all chunks are about one thing, behaviours, updates and look-alikes alike, the
-worst case; "mixed": a fifth of them are, as in a search. Cold: nothing is cached, the gate's
-vectors included; warm: the verdicts are known. Last, whole searches: one update hidden among 80
-other lines of that writer, asked for with Memory.search(k=10).
+Candidate sets come from the families of a writer whose lines are not in the training data, one set
+per family. "one topic": all chunks are about one topic, the worst case; "mixed": a fifth of them
+are, as in a search. Cold: nothing is cached, not even the gate's vectors; warm: the verdicts are
+cached. Last, whole searches: one update hidden among 80 other lines of that writer, searched with
+Memory.search(k=10).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SEARCHES = 100
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A line that makes an older one untrue, and the question for both."""
+    """A line that makes an older line untrue, and a question about both."""
 
     older: str
     newer: str
@@ -43,7 +43,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What was written about one attribute."""
+    """The lines and updates about one attribute."""
 
     question: str
     lines: tuple[str, ...]
@@ -95,7 +95,7 @@ def measure(
     kind: str,
     k: int,
 ) -> tuple[float, float]:
-    """Returns the median milliseconds of a judgement, cold and warm."""
+    """Returns the median milliseconds per judged set, cold and warm."""
     cold, warm = [], []
     for number in range(len(topics)):
         verdicts = SQLiteVerdicts()
@@ -116,14 +116,14 @@ def measure(
 
 
 def whole_searches(topics: list[Topic]) -> dict[str, str]:
-    """Hides updates in memories of other lines, and counts what a search removes and keeps."""
+    """Hides updates among other lines and counts the chunks that a search removes and keeps."""
     rng = random.Random(1)
     updates = [(topic, update) for topic in topics for update in topic.updates]
     both = removed = wrong = rest = 0
     conflict_ms = []
     for _ in range(SEARCHES):
         topic, update = rng.choice(updates)
-        # Of the same topic, others could be stale too.
+        # Not from the same topic: its other lines could be stale too.
         others = [line for other in topics if other is not topic for line in other.lines]
         texts = [t for t in rng.sample(others, 80) if t not in (update.older, update.newer)]
         texts.insert(rng.randrange(20), update.older)
@@ -149,7 +149,7 @@ def whole_searches(topics: list[Topic]) -> dict[str, str]:
 
 
 def candidate_set(topics: list[Topic], number: int, *, kind: str, k: int) -> CandidateSet:
-    """Draws a set about one of the topics."""
+    """Draws a candidate set about one topic."""
     rng = random.Random(number)
     topic = topics[number]
     elsewhere = [line for other in topics if other is not topic for line in other.lines]

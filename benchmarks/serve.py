@@ -1,13 +1,13 @@
-"""Measures `gcmem serve` on loopback: `make bench-serve`. Prints a table, keeps it in benchmarks/.
+"""Measures `gcmem serve` on loopback: `make bench-serve`. Prints a table, saves it in benchmarks/.
 
-Two runs against one server on an embedded store: searches alone, with verdicts that are known
-(each question was asked once before), and adds mixed with searches. Then the server is stopped
-with SIGTERM, and every chunk that it acknowledged must be in the log. Then what several tenants
-do to each other (benchmarks/serve_tenants.py): a mixed load, and an attack.
+Two runs against one server on an embedded store: searches only, with cached verdicts (each question
+was asked once before), and searches mixed with adds. Then SIGTERM stops the server, and every
+acknowledged chunk must be in the log. Last, a mixed load and an attack by several tenants
+(benchmarks/serve_tenants.py).
 
-The store's vectors are not encoded: they are drawn around the encoder's vectors of a few dozen
-topics, since encoding 100,000 texts takes minutes and no search sees the difference. Questions and
-added texts go through the real encoder, and κ reads the real texts.
+The store's vectors are drawn around the encoder's vectors of a few dozen topics: encoding 100,000
+texts takes minutes and would not change the search times. Questions and added texts go through the
+real encoder, and κ reads the real texts.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from benchmarks.serving import (
     TOPICS,
     cpu_s,
     fill,
+    p50_p95_p99,
     request,
     served,
     stored_ids,
-    three,
     timed,
 )
 
 
 @dataclass(slots=True)
 class Tally:
-    """What the clients saw; each thread appends, which is atomic."""
+    """Measurements of all clients; threads only append, which is atomic."""
 
     search_ms: list[float] = field(default_factory=list)
     add_ms: list[float] = field(default_factory=list)
@@ -54,13 +54,15 @@ class Tally:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60, help="length of each of the runs")
+    parser.add_argument("--seconds", type=float, default=60, help="length of each run")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--tenant-chunks", type=int, default=20_000)
     parser.add_argument("--users", type=int, default=100)
     parser.add_argument("--asked", type=int, default=8, help="users whose memories are searched")
-    parser.add_argument("--add-share", type=float, default=0.2, help="adds in the mixed run")
+    parser.add_argument(
+        "--add-share", type=float, default=0.2, help="adds in the mixed run, 0 to 1"
+    )
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "serve.json")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -97,12 +99,12 @@ def measure(path: Path, arguments: argparse.Namespace) -> list[tuple[str, str]]:
         ("start to ready", f"{server.ready_s:.2f} s"),
         ("cold search, p50", f"{np.percentile(cold.search_ms, 50):.0f} ms"),
         (f"{label}: warm searches", f"{len(warm.search_ms) / seconds:.0f} /s"),
-        (f"{label}: warm searches, p50 / p95 / p99", three(warm.search_ms)),
+        (f"{label}: warm searches, p50 / p95 / p99", p50_p95_p99(warm.search_ms)),
         ("warm searches, processor time of the server", f"{cpu_ms:.1f} ms each"),
         ("mixed: searches", f"{len(mixed.search_ms) / seconds:.0f} /s"),
-        ("mixed: searches, p50 / p95 / p99", three(mixed.search_ms)),
+        ("mixed: searches, p50 / p95 / p99", p50_p95_p99(mixed.search_ms)),
         ("mixed: adds", f"{len(mixed.add_ms) / seconds:.0f} /s"),
-        ("mixed: adds, p50 / p95 / p99", three(mixed.add_ms)),
+        ("mixed: adds, p50 / p95 / p99", p50_p95_p99(mixed.add_ms)),
         ("acknowledged writes, lost", f"{len(mixed.added)}, {len(lost)}"),
         ("failed requests", str(len(cold.failed + warm.failed + mixed.failed))),
         ("mean of each stage of a search", stages),
@@ -118,7 +120,7 @@ def measure(path: Path, arguments: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def load(port: int, users: list[str], arguments: argparse.Namespace, *, add_share: float) -> Tally:
-    """Runs the clients for the given time, each on a connection of its own."""
+    """Runs the clients for the given time, each on its own connection."""
     tally = Tally()
     stop = time.monotonic() + arguments.seconds
 

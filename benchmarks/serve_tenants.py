@@ -1,8 +1,8 @@
-"""Measures what tenants of one `gcmem serve` do to each other, each with a key of their own.
+"""Measures how tenants of one `gcmem serve`, each with its own key, affect each other.
 
-First, twelve clients search, ask, add and list at once. Then one key attacks: four requests to
-/v1/resolve that cost much, abandoned after two seconds and sent again, without a pause. Beside it
-another key searches, and its latencies are compared with those from before the attack.
+First, twelve clients search, ask, add and list at once. Then one key attacks: it sends four
+expensive requests to /v1/resolve, abandons them after two seconds and repeats without a pause.
+Meanwhile another key searches; its latencies are compared with those before the attack.
 
 Alone: `python -m benchmarks.serve_tenants --seconds 10`.
 """
@@ -31,10 +31,10 @@ from benchmarks.serving import (
     QUESTIONS,
     TOPICS,
     fill,
+    p50_p95_p99,
     request,
     served,
     stored_ids,
-    three,
     timed,
 )
 from gcmem import Scope
@@ -49,7 +49,7 @@ Rows = list[tuple[str, str]]
 
 
 class Client:
-    """One tenant: a key, a connection, and what was seen."""
+    """One tenant: a key, a connection, and its measurements."""
 
     def __init__(self, port: int, key: str, *, seed: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
@@ -77,19 +77,19 @@ class Client:
             self.added += [memory["id"] for memory in json.loads(reply)["memories"]]
 
     def _request(self, path: str, body: dict[str, Any] | None) -> tuple[int, bytes]:
-        """Returns the reply, or status 0 where there is none."""
+        """Returns the status and reply, or status 0 without a reply."""
         try:
             return request(self._connection, path, body, key=self._key)
         except OSError:
-            self._connection.close()  # the next request opens it again
+            self._connection.close()  # the next request reopens it
             return 0, b""
 
-    def any(self) -> None:
+    def do_random(self) -> None:
         self.do(self._draw.choices(list(SHARES), list(SHARES.values()))[0])
 
 
 def measure(path: Path, *, seconds: float, chunks: int) -> Rows:
-    """Returns the rows of both measurements, over a store that it makes."""
+    """Creates a store and returns the rows of both measurements."""
     fill(path, chunks=chunks, users=100)
     keys = KeyStore(path.with_name(path.name + ".keys"))
     secrets = [
@@ -113,14 +113,16 @@ def mixed(clients: list[Client], *, seconds: float, label: str) -> Rows:
 
     def run(client: Client) -> None:
         while time.monotonic() < stop:
-            client.any()
+            client.do_random()
 
     in_threads([partial(run, client) for client in clients])
     rows: Rows = []
     for kind in SHARES:
         spent_ms = [ms for client in clients for ms in client.spent_ms[kind]]
         name = f"{label}, {CLIENTS} clients mixed: {kind}"
-        rows.append((f"{name}, p50 / p95 / p99", f"{three(spent_ms)}, {len(spent_ms)} requests"))
+        rows.append(
+            (f"{name}, p50 / p95 / p99", f"{p50_p95_p99(spent_ms)}, {len(spent_ms)} requests")
+        )
     statuses = sum((client.statuses for client in clients), Counter[str]())
     return [*rows, (f"{label}, {CLIENTS} clients mixed: replies by status", counted(statuses))]
 
@@ -140,13 +142,13 @@ def attacked(port: int, victim: str, attacker: str, *, seconds: float) -> Rows:
     rows: Rows = []
     for kind, name in (("search", "known searches"), ("new search", "new searches")):
         before, during = alone.spent_ms[kind], beside.spent_ms[kind]
-        rows.append((f"victim, before the attack: {name}, p50 / p99", two(before)))
-        rows.append((f"victim, under attack: {name}, p50 / p99", two(during)))
+        rows.append((f"victim, before the attack: {name}, p50 / p99", p50_p99(before)))
+        rows.append((f"victim, under attack: {name}, p50 / p99", p50_p99(during)))
     return [*rows, ("victim, under attack: replies by status", counted(beside.statuses))]
 
 
 def searches(client: Client, *, until: float) -> None:
-    """Searches, nine times of ten for what was asked before."""
+    """Searches; nine of ten questions were asked before."""
     for question in itertools.cycle(["new search", *["search"] * 9]):
         if time.monotonic() >= until:
             return
@@ -168,7 +170,7 @@ def in_threads(works: list[Callable[[], None]]) -> None:
         thread.join()
 
 
-def two(values: list[float]) -> str:
+def p50_p99(values: list[float]) -> str:
     if not values:
         return "no reply"
     points = np.percentile(values, [50, 99])
@@ -181,7 +183,7 @@ def counted(statuses: Counter[str]) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60, help="length of each of the runs")
+    parser.add_argument("--seconds", type=float, default=60, help="length of each run")
     parser.add_argument("--chunks", type=int, default=20_000)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

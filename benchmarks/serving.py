@@ -1,4 +1,4 @@
-"""What the measurements of `gcmem serve` share: a store, a server on it, and a few requests."""
+"""Shared by the measurements of `gcmem serve`: a store, a server and requests."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Served:
 
 @contextmanager
 def served(path: Path) -> Iterator[Served]:
-    """Runs `gcmem serve` on a store; in the end it is stopped with SIGTERM."""
+    """Runs `gcmem serve` on a store and stops it with SIGTERM at the end."""
     port = free_port()
     started = time.perf_counter()
     process = subprocess.Popen(
@@ -76,7 +76,7 @@ def served(path: Path) -> Iterator[Served]:
 
 
 def cpu_s(server: subprocess.Popen[bytes]) -> float:
-    """Returns the processor time so far: what others do on the machine hardly changes it."""
+    """Returns the processor time so far; other load on the machine hardly affects it."""
     spent = psutil.Process(server.pid).cpu_times()
     return float(spent.user + spent.system)
 
@@ -137,7 +137,7 @@ def request(
     *,
     key: str | None = None,
 ) -> tuple[int, bytes]:
-    """Posts the body, or gets the path where there is none."""
+    """Sends a POST with the body, or a GET without one."""
     headers = {"Content-Type": "application/json"}
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
@@ -163,6 +163,6 @@ def stored_ids(path: Path) -> set[str]:
         log.close()
 
 
-def three(values: list[float]) -> str:
+def p50_p95_p99(values: list[float]) -> str:
     points = np.percentile(values, [50, 95, 99])
     return f"{points[0]:.0f} / {points[1]:.0f} / {points[2]:.0f} ms"

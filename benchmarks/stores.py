@@ -1,9 +1,9 @@
-"""Measures every store in one run: `make bench-stores`. Prints a table and keeps it in benchmarks/.
+"""Measures every store in one run: `make bench-stores`. Prints a table and saves it in benchmarks/.
 
-Chunks are appended to the log directly, with vectors that lie around topics, so the encoder and κ
-cost nothing here. Servers are the tests' own, on this machine: PostgreSQL over a unix socket, Redis
-over loopback. Qdrant is the client's local mode in memory: no server, nothing durable, up to 10,000
-chunks, and no word on what a server of it would do.
+Chunks are appended directly to the log, with vectors drawn around topics, so the encoder and κ cost
+nothing here. The tests' own servers run on the same machine: PostgreSQL over a unix socket, Redis
+over loopback. Qdrant is the client's local mode: in memory, not durable, up to 10,000 chunks. It
+says nothing about a Qdrant server.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ EVERYONE = ChunkFilter()
 
 
 class NoEncoder:
-    """Names the vectors; it is never asked for one."""
+    """Provides the encoder's id and is never called."""
 
     id = "bench@1"
     dimensions = DIMENSIONS
@@ -74,7 +74,7 @@ ENCODER = NoEncoder()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What was measured of one store at one size; None where it was not."""
+    """Measurements of one store at one size; None if not measured."""
 
     store: str
     chunks: int
@@ -97,7 +97,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "stores.json")
     arguments = parser.parse_args()
-    logging.disable(logging.WARNING)  # a slow exact search is what is measured here
+    logging.disable(logging.WARNING)  # slow exact searches are measured on purpose
     load_before, started = os.getloadavg(), time.perf_counter()
     rows: list[Row] = []
     with ExitStack() as stack:
@@ -151,7 +151,7 @@ def postgres(folder: Path, redis: RedisServer, size: int) -> list[Row]:
     with temporary_server() as server:
         url = server.make_schema()
         before = disk_mb(server)
-        # An exact store has its threshold above its size, so that nothing asks for an index.
+        # The threshold is above the size, so that the store needs no index.
         exact = open_postgres(
             url,
             encoder=ENCODER,
@@ -213,7 +213,7 @@ def qdrant(folder: Path, redis: RedisServer, size: int) -> list[Row]:
 
 
 def with_redis(row: Row, store: Store, redis: RedisServer) -> list[Row]:
-    """The same store with its recent chunks in Redis: what an add and `paper` cost then."""
+    """Measures adds and `paper` on the same store with its recent chunks in Redis."""
     buffer = RedisBuffer(
         redis.url,
         log=store.log,
@@ -241,13 +241,13 @@ def with_redis(row: Row, store: Store, redis: RedisServer) -> list[Row]:
 
 
 def fill(store: Store, size: int) -> float:
-    """Appends in batches; returns chunks a second."""
+    """Appends in batches; returns chunks per second."""
     batches = [make_batch(start) for start in range(0, size, BATCH)]
     return size / sum(timed(lambda: append(store, *batch)) for batch in batches) * 1000
 
 
 def singles(store: Store) -> dict[str, Any]:
-    """Durable adds of one chunk each, a second: by one client, and by eight at once."""
+    """Measures durable single adds per second, with one client and with eight."""
     alone = repeated(lambda: append(store, *make_batch(0, count=1)))
     return {
         "single_add_per_s": len(alone) / sum(alone) * 1000,
@@ -256,7 +256,7 @@ def singles(store: Store) -> dict[str, Any]:
 
 
 def searches(store: Store) -> dict[str, Any]:
-    """The default strategy, for one user's chunks and for everybody's."""
+    """Measures the default strategy over one user's chunks and over all chunks."""
     user = repeated(lambda: search(store, ONE_USER))
     user_8 = at_once(lambda: search(store, ONE_USER))
     everyone = repeated(lambda: search(store, EVERYONE))
@@ -295,7 +295,7 @@ def append(store: Store, chunks: list[Chunk], vectors: Vectors) -> None:
 
 
 def search(store: Store, where: ChunkFilter, strategy: Any = "stratified") -> None:
-    """One query, 10 chunks from up to 30 candidates, as Memory.search(k=10) asks for."""
+    """Runs one query like Memory.search(k=10): 10 chunks from up to 30 candidates."""
     queries = around_topics(1)
     retrieve(store, query="q", queries=queries, k=10, pool=30, where=where, strategy=strategy)
 
@@ -311,7 +311,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def repeated(work: Callable[[], object]) -> list[float]:
-    work()  # what is opened or loaded at first is not part of it
+    work()  # the first call opens and loads; it is not measured
     spent: list[float] = []
     ends = time.perf_counter() + SECONDS
     while len(spent) < 5 or (time.perf_counter() < ends and len(spent) < MOST_SEARCHES):
@@ -326,7 +326,7 @@ class AtOnce:
 
 
 def at_once(work: Callable[[], object]) -> AtOnce:
-    """The same work by eight threads at once, each as soon as its last is done."""
+    """Repeats the work in eight threads at once, without pauses."""
     spent: list[float] = []
     started = time.perf_counter()
 
@@ -349,7 +349,7 @@ def percentiles(spent_ms: list[float]) -> tuple[float, float]:
 
 
 def disk_mb(server: PostgresServer) -> float:
-    """What the data folder takes, without the journal, whose size is a setting."""
+    """Returns the size of the data folder without the journal, whose size is a setting."""
     import psycopg
 
     with psycopg.connect(server.url(), autocommit=True) as connection:
@@ -365,12 +365,12 @@ def disk_mb(server: PostgresServer) -> float:
 
 
 def memory_mb(server: PostgresServer) -> float:
-    """The server's processes together; pages that they share are divided between them."""
-    shares: list[int] = [process.memory_full_info().pss for process in family(server)]
+    """Returns the memory of all server processes; shared pages are divided between them."""
+    shares: list[int] = [process.memory_full_info().pss for process in process_tree(server)]
     return sum(shares) / 1e6
 
 
-def family(server: PostgresServer) -> list[psutil.Process]:
+def process_tree(server: PostgresServer) -> list[psutil.Process]:
     postmaster = psutil.Process(server.pid)
     return [postmaster, *postmaster.children(recursive=True)]
 

@@ -414,7 +414,7 @@ def without(row: dict[str, Any], key: str) -> dict[str, Any]:
 BROKEN = [
     ("factconsolidation", mab_row(context="no facts"), "row 1: no line"),
     ("factconsolidation", mab_row(context="0. A b.\nand more"), "row 1: line 2 of the context"),
-    ("factconsolidation", mab_row(context="0. A b.\n0. A c."), "second fact 0"),
+    ("factconsolidation", mab_row(context="0. A b.\n0. A c."), "repeats the fact number 0"),
     ("factconsolidation", mab_row(answers=[["x"]]), "row 1: .* differ in length"),
     ("factconsolidation", mab_row(answers=[["x"], []]), "row 1: .*_no1' has no answer"),
     ("factconsolidation", mab_row("zz_6k"), "row 1: .* neither single-hop"),
@@ -428,13 +428,13 @@ BROKEN = [
     ("longmemeval", lme_row(haystack_sessions=[["a"], ["b"], ["c"]]), "row 1: "),
     ("locomo", without(locomo_row(), "conversation"), "row 1: 'conversation' is missing"),
     ("locomo", locomo_row(qa=[{"question": "?", "category": 4}]), "question 1: 'answer' is mis"),
-    ("locomo", locomo_row(qa=[{"question": "?", "category": 6}]), "question 1: the category 6"),
+    ("locomo", locomo_row(qa=[{"question": "?", "category": 6}]), "question 1: category 6"),
     ("locomo", locomo_row(qa={}), "row 1: 'qa' must be a list"),
-    ("statebench", statebench_row(events=[{"type": "nap"}]), "row 1: event 1: no such type"),
+    ("statebench", statebench_row(events=[{"type": "nap"}]), "row 1: event 1: unknown event type"),
     ("statebench", statebench_row(events=[said(1, "")]), "row 1: event 1: 'text' is empty"),
     ("statebench", statebench_row(events=[said(1, "a", ts="soon")]), "row 1: event 1: "),
     ("statebench", statebench_row(events="{"), "row 1: "),
-    ("statebench", [], "row 1: a row is an object"),
+    ("statebench", [], "row 1: a row must be an object"),
 ]
 
 
@@ -459,12 +459,12 @@ def test_repeated_turns_and_bad_dates_of_a_conversation_are_named(tmp_path: Path
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("a.json", b"{", "no sound JSON"),
+        ("a.json", b"{", "not valid JSON"),
         ("a.jsonl", b'{"id": 1}\n{', "line 1: 'initial_state' is missing"),
         ("a.jsonl", b"\n{", "line 2: "),
         ("a.jsonl", b"\xff\xfe", "can't read"),
-        ("a.xlsx", b"", "ends in one of"),
-        ("a.csv", b'question\n"a"b\n', "no sound CSV"),
+        ("a.xlsx", b"", "must end in one of"),
+        ("a.csv", b'question\n"a"b\n', "not valid CSV"),
     ],
 )
 def test_a_broken_file_is_named(file: str, content: bytes, message: str, tmp_path: Path) -> None:

@@ -329,7 +329,7 @@ def test_paths_that_can_not_be_written_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     writer = Writer()
     for unusable in ({"cache": tmp_path / "file"}, {"out": tmp_path / "file" / "pool.jsonl"}):
-        with pytest.raises(StoreUnavailableError, match="can't make the folder"):
+        with pytest.raises(StoreUnavailableError, match="can't create the folder"):
             run(tmp_path, writer, **unusable)
     assert writer.asked == []  # nothing was paid for
 
@@ -337,8 +337,8 @@ def test_paths_that_can_not_be_written_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"family": ""}, "'family' must be a text"),
-        ({"attribute": 3}, "'attribute' must be a text"),
+        ({"family": ""}, "'family' must be a non-empty text"),
+        ({"attribute": 3}, "'attribute' must be a non-empty text"),
         ({"states": ["one"]}, "'states' needs 2 or more"),
         ({"states": {"a": [], "b": []}}, "'states' must be a list"),
         ({"states": ["a", "A"]}, "the same text twice"),
@@ -362,10 +362,10 @@ def test_a_mistake_in_a_specification_is_named(
     [
         ("", "has no family"),
         ("[]", "has no family"),
-        ("[1]", "entry 1: an object is expected, not int"),
-        ("[{]", "is no JSON"),
-        ('{"family":', "line 1 is no JSON"),
-        (json.dumps([SPEC, SPEC]), "entry 2: the family 'diet' is there twice"),
+        ("[1]", "entry 1: expected an object, not int"),
+        ("[{]", "is not valid JSON"),
+        ('{"family":', "line 1 is not valid JSON"),
+        (json.dumps([SPEC, SPEC]), "entry 2: the family 'diet' appears twice"),
     ],
 )
 def test_a_file_that_is_no_specification_is_named(tmp_path: Path, content: str, said: str) -> None:

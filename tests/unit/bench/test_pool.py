@@ -66,7 +66,7 @@ def test_the_shipped_pool_can_be_read_like_ones_own() -> None:
         ({"states": {"green": [{"role": "user", "text": ""}], "black": []}}, "'text' must be"),
         ({"states": {"a": [{"role": "user", "text": "a"}] * 2, "b": []}}, "the same line twice"),
         ({"statements": []}, "'statements' must be an object"),
-        ({"family": "tea"}, "is there twice"),
+        ({"family": "tea"}, "appears twice"),
     ],
 )
 def test_a_mistake_in_a_pool_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:

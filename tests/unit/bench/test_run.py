@@ -15,7 +15,7 @@ from gcmem.bench.run.memories import BenchMemory, set_hash
 from gcmem.bench.run.outcomes import Outcome, Run, load_run
 from gcmem.bench.run.readers import CachedChat, MajorityReader
 from gcmem.bench.run.runner import run_grid, spread
-from gcmem.bench.run.scoring import holds
+from gcmem.bench.run.scoring import contains_answer
 from gcmem.bench.theory.thresholds import threshold_rows
 from gcmem.errors import InvalidInputError, ModelUnavailableError
 from gcmem.protocols import ConflictOracle, Reader, VerdictCache
@@ -168,7 +168,7 @@ def test_limits_are_spread_over_the_dataset() -> None:
     [("It is Lyon, now.", "lyon", True), ("Lyonnais", "Lyon", False), ("x", "", False)],
 )
 def test_free_text_is_right_if_it_holds_the_answer(text: str, answer: str, found: bool) -> None:
-    assert holds(text, answer) is found
+    assert contains_answer(text, answer) is found
 
 
 def test_a_worse_oracle_gives_worse_answers_and_loses_what_is_true() -> None:

@@ -124,7 +124,7 @@ def test_what_can_not_be_paired_is_refused() -> None:
         paired(outcomes("+") * 2, outcomes("+"))
     with pytest.raises(InvalidInputError, match="1 and 2 values"):
         mcnemar([True], [True, False])
-    with pytest.raises(InvalidInputError, match="not empty"):
+    with pytest.raises(InvalidInputError, match="non-empty"):
         bootstrap_difference([], [])
 
 

@@ -29,7 +29,7 @@ def test_a_run_is_reported_and_compared(tmp_path: Path) -> None:
     assert "report.html" in gcmem("bench", "report", str(tmp_path))
     assert "chat-medium" in gcmem("bench", "compare", str(tmp_path), str(tmp_path))
     assert "reader 'magic'" in gcmem("bench", "run", "--reader", "magic", "--out", "x", code=2)
-    assert "holds no run" in gcmem("bench", "report", str(tmp_path / "none"), code=2)
+    assert "is not a run" in gcmem("bench", "report", str(tmp_path / "none"), code=2)
 
 
 def test_link_judges_what_is_new(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Datasets: how instances look, where they come from, how they are drawn."""
+"""Datasets: the format of instances, loaders and generators."""

@@ -1,4 +1,4 @@
-"""Calls of chat models that are paid for once: kept on disk, counted, and held to a budget."""
+"""Calls chat models, caches every reply on disk and stops at a token budget."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gcmem.bench.data.rows import write_whole
+from gcmem.bench.data.rows import write_atomically
 from gcmem.errors import ModelNotFoundError, ModelResponseError
 from gcmem.protocols import ChatModel
 
 T = TypeVar("T")
 
 TRIES = 2
-"""How often a question is put whose reply can't be read; `OpenAIChat` repeats it on its own too."""
+"""Attempts per question if replies are unreadable; `OpenAIChat` adds retries of its own."""
 AGAIN = "\n\nReply only with a JSON object in the asked form, and fill in every field. (Try {})"
 MALFORMED = "malformed"
 
 
 class BudgetSpentError(Exception):
-    """A call would have to be paid for, and the budget is spent; it never leaves the pipeline."""
+    """The token budget is spent and the next call is not cached; caught inside the pipeline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What the questions took: `calls` and `tokens` were paid for, `cached_calls` were not.
+    """Calls and tokens used: `calls` and `tokens` were paid for, `cached_calls` were free.
 
-    `malformed` counts the replies, new or kept, that could not be read.
+    `malformed` counts unreadable replies, cached ones included.
     """
 
     calls: int = 0
@@ -40,10 +40,10 @@ class Usage:
 
 
 class Asker:
-    """Puts questions to chat models and keeps every reply in a folder, under the request's hash.
+    """Asks chat models questions and caches every reply in a folder, by the request's hash.
 
-    A reply that was not in the asked form is kept as well, under `malformed`: delete that folder
-    to have those questions put again, for example with more room for the reply.
+    Replies that don't fit the schema are cached under `malformed`. Delete that folder to ask
+    those questions again, for example with a higher token limit.
     """
 
     def __init__(self, folder: Path, *, budget_tokens: int | None = None) -> None:
@@ -61,12 +61,12 @@ class Asker:
         schema: dict[str, Any],
         read: Callable[[dict[str, Any]], T],
     ) -> T | None:
-        """Returns what `read` makes of the reply; None where no try gave one that it can read.
+        """Returns the reply parsed by `read`, or None if every attempt was unreadable.
 
-        `read` raises KeyError, TypeError or ValueError at a reply that is not as it should be.
+        `read` raises KeyError, TypeError or ValueError for an invalid reply.
         """
         for attempt in range(1, TRIES + 1):
-            # The same words again would, at temperature 0, bring the same reply again.
+            # At temperature 0 the same prompt would give the same reply.
             asked = user if attempt == 1 else user + AGAIN.format(attempt)
             reply = self._reply(model, system, asked, schema)
             try:
@@ -80,29 +80,29 @@ class Asker:
     def _reply(
         self, model: ChatModel, system: str, user: str, schema: dict[str, Any]
     ) -> dict[str, Any] | None:
-        """Returns the kept or the new reply; None where it is not in the asked form."""
+        """Returns the cached or new reply, or None if it doesn't fit the schema."""
         request = {"model": model.id, "system": system, "user": user, "schema": schema}
         canonical = json.dumps(request, sort_keys=True, separators=(",", ":"))
         name = f"{hashlib.sha256(canonical.encode()).hexdigest()}.json"
-        kept, unread = self._folder / name, self._folder / MALFORMED / name
-        for path in (kept, unread):
-            known = _kept(path)
+        readable, malformed = self._folder / name, self._folder / MALFORMED / name
+        for path in (readable, malformed):
+            known = _load_cached(path)
             if known is not None:
                 self._count(cached_calls=1)
-                return known["reply"] if path is kept else None
+                return known["reply"] if path is readable else None
         self._check_budget()
         reply: dict[str, Any] | None = None
         try:
             reply, tokens = model.complete(system=system, user=user, schema=schema)
         except ModelNotFoundError:
-            raise  # a wrong model name must not pass for a reply that can't be read
+            raise  # a wrong model name must not count as an unreadable reply
         except ModelResponseError as error:
             tokens = error.tokens
-        # Counted first: it is paid for, whether or not it can be kept.
+        # Counted before writing: it is paid for even if the write fails.
         self._count(calls=1, tokens=tokens)
         content = {"model": model.id, "tokens": tokens, "reply": reply}
-        path = unread if reply is None else kept
-        write_whole(path, json.dumps(content) + "\n")
+        path = malformed if reply is None else readable
+        write_atomically(path, json.dumps(content) + "\n")
         return reply
 
     def _check_budget(self) -> None:
@@ -125,8 +125,8 @@ class Asker:
             )
 
 
-def _kept(path: Path) -> dict[str, Any] | None:
-    """Returns a file of the cache; one that is damaged counts as missing."""
+def _load_cached(path: Path) -> dict[str, Any] | None:
+    """Returns a cached file's content; a damaged file counts as missing."""
     try:
         content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Draws the datasets from the pool: instances in which a state changes and is never named."""
+"""Builds the datasets from the pool: in each instance a state changes without being named."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEVERITY = {
     "pet": 1, "social": 1, "sleep": 2, "commute": 2, "fitness": 2, "residence": 3, "diet": 3,
     "housing": 3, "employment": 4, "relationship": 4, "finances": 4, "project": 4, "hosting": 5,
 }  # fmt: skip
-"""How much harm it does to act on the stale state: 1 a matter of taste, 5 a broken system."""
+"""Harm of acting on the stale state, from 1 (a matter of taste) to 5 (a broken system)."""
 UNKNOWN_SEVERITY = 3
 NAMES = (
     "Ana", "Bastian", "Chidi", "Devika", "Elif", "Fabrice", "Goran", "Hanneke", "Imani", "Jonas",
@@ -33,13 +33,12 @@ SWEEP_DISTRACTORS = 35
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The figures of a chat dataset: how many instances, and how many turns of each kind."""
+    """The size of a chat dataset: the number of instances, and of turns by kind."""
 
     instances: int
-    without: tuple[str, ...]
-    """The families of the pool that are left out."""
+    excluded_families: tuple[str, ...]
     old: tuple[int, float]
-    """The total over all instances, and the standard deviation."""
+    """Total over all instances, and standard deviation per instance."""
     new: tuple[int, float]
     others: tuple[int, float]
 
@@ -53,7 +52,7 @@ DATASETS = (*SHAPES, "mutation", "chat-hard")
 NEEDS = {
     **dict.fromkeys(SHAPES, Needs(lines=MOST_OLD)),
     "mutation": Needs(lines=max(RATIOS)),
-    # The turns of three people: 12 of any role for the one who is asked about, and 8 of users.
+    # Three people: 12 turns of any role for the person asked about, 8 user turns for the others.
     "chat-hard": Needs(lines=20, user_lines=20, invariants=12, three_states=True),
 }
 
@@ -63,14 +62,14 @@ def build(
 ) -> tuple[Instance, ...]:
     """Builds a dataset by name; the same seed and pool always give the same instances.
 
-    Without a `pool` it is drawn from the shipped one. A given one must have the lines that the
-    dataset needs; where it has too few invariants, distractors take their place.
+    `pool` defaults to the shipped one. Raises InvalidInputError if it has too few lines for the
+    dataset; distractors replace missing invariants.
     """
     if name not in DATASETS:
         raise InvalidInputError(f"no dataset {name!r}: pass one of {', '.join(DATASETS)}")
-    without = SHAPES[name].without if name in SHAPES else ()
+    excluded = SHAPES[name].excluded_families if name in SHAPES else ()
     given = families() if pool is None else pool
-    chosen = tuple(family for family in given if family.name not in without)
+    chosen = tuple(family for family in given if family.name not in excluded)
     check_pool(chosen, NEEDS[name], name=name)
     if name in SHAPES:
         return tuple(_chat(name, SHAPES[name], chosen, seed))
@@ -126,7 +125,7 @@ def _hard(pool: Sequence[Family], seed: int) -> Iterator[Instance]:
 
 
 def _chained(draft: _Draft, states: Sequence[str]) -> str:
-    """A → B → C: what superseded is superseded."""
+    """A → B → C: the superseding state is itself superseded."""
     third = next(s for s in sorted(draft.family.states) if s not in states)
     for state, count, kind in ((states[0], 14, "old"), (states[1], 6, "old"), (third, 3, "new")):
         draft.show(state, count, kind)  # type: ignore[arg-type]
@@ -135,7 +134,7 @@ def _chained(draft: _Draft, states: Sequence[str]) -> str:
 
 
 def _returning(draft: _Draft, states: Sequence[str]) -> str:
-    """A → B → A: the first A is old all the same, since B came after it."""
+    """A → B → A: the first turns of A are still old, because B came after them."""
     draft.show(states[0], 12, "old")
     draft.show(states[1], 8, "old")
     draft.show(states[0], 3, "new")
@@ -155,7 +154,7 @@ def _concurrent(draft: _Draft, states: Sequence[str]) -> str:
 
 
 def _late(draft: _Draft, states: Sequence[str]) -> str:
-    """Some of the old state is told only after the new one; it happened before it."""
+    """Some turns of the old state are recorded after the new state, but happened before it."""
     draft.show(states[0], 16, "old")
     draft.show(states[1], 3, "new")
     draft.scatter(10, 3)
@@ -164,7 +163,7 @@ def _late(draft: _Draft, states: Sequence[str]) -> str:
 
 
 def _invariant(draft: _Draft, states: Sequence[str]) -> str:
-    """Many old facts close to the topic that stay true."""
+    """Many old facts near the topic are still true."""
     draft.show(states[0], 14, "old")
     draft.show(states[1], 3, "new")
     draft.scatter(6, 12)
@@ -174,7 +173,7 @@ def _invariant(draft: _Draft, states: Sequence[str]) -> str:
 def _changes(
     chosen: Sequence[Family], rng: random.Random
 ) -> Iterator[tuple[Family, tuple[str, str]]]:
-    """Yields changes for ever: every family in turn, and all its changes before one comes again."""
+    """Yields changes endlessly: families take turns, and none repeats before all are used."""
     left: dict[str, list[tuple[str, str]]] = {f.name: [] for f in chosen}
     while True:
         for family in rng.sample(chosen, len(chosen)):
@@ -185,7 +184,7 @@ def _changes(
 
 
 class _Draft:
-    """An instance in the making: lines are drawn without repeats and put in their order."""
+    """Builds one instance: draws lines without repeats and orders them."""
 
     def __init__(self, family: Family, rng: random.Random) -> None:
         self.family = family
@@ -197,11 +196,11 @@ class _Draft:
         self._late = 0
 
     def show(self, state: str, count: int, kind: Kind) -> None:
-        """Adds turns that show a state, after those that are there."""
+        """Appends turns that show a state."""
         self._shown += [(kind, state, self._left[state].pop()) for _ in range(count)]
 
     def scatter(self, count: int, invariants: int) -> None:
-        """Adds distractors and invariants, anywhere in the stream."""
+        """Adds distractors and invariants at random places in the stream."""
         missing = max(0, invariants - len(self.family.invariants))
         lines = self._rng.sample(distractors(), count + missing)
         self._aside += [("distractor", None, line) for line in lines]
@@ -209,17 +208,17 @@ class _Draft:
         self._aside += [("invariant", None, Line("user", fact)) for fact in facts]
 
     def name_people(self, count: int) -> None:
-        """Gives the chat several people; the first is the one that is asked about."""
+        """Gives the chat several people; the question is about the first."""
         self._people = self._rng.sample(NAMES, count)
 
     def others_show(self, state: str, count: int) -> None:
-        """Adds turns of the other people, anywhere in the stream."""
+        """Adds turns of the other people at random places in the stream."""
         lines = [line for line in self._left[state] if line.role == "user"][:count]
         self._left[state] = [line for line in self._left[state] if line not in lines]
         self._aside += [("other", state, line) for line in lines]
 
     def arrive_late(self, count: int) -> None:
-        """Lets so many old turns be recorded after everything else."""
+        """Records `count` old turns after everything else."""
         self._late = count
 
     def instance(
@@ -228,7 +227,7 @@ class _Draft:
         """Returns the finished instance."""
         rng = self._rng
         order = self._shown.copy()
-        # Before the last state has begun as well as after: a distractor tells nothing of the time.
+        # Anywhere in the stream, so that a distractor's place says nothing about the states.
         for row in self._aside:
             order.insert(rng.randint(0, len(order)), row)
         turns = tuple(self._turns(order))
@@ -254,7 +253,7 @@ class _Draft:
         old = [n for n, (kind, _, _) in enumerate(order) if kind == "old"]
         late = dict(zip(rng.sample(old, self._late), range(self._late), strict=True))
         for n, (kind, state, line) in enumerate(order):
-            # A few turns make a session, sessions are days apart.
+            # A session has a few turns; sessions are days apart.
             at += timedelta(minutes=rng.randint(1, 4))
             if rng.random() < 0.3:
                 at += timedelta(days=rng.randint(1, 5), minutes=rng.randint(0, 600))

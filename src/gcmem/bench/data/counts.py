@@ -11,10 +11,10 @@ MOST_MOVES = 200_000
 def whole_numbers(
     count: int, total: int, deviation: float, *, least: int, most: int, rng: random.Random
 ) -> list[int]:
-    """Returns `count` numbers that add up to `total` and scatter as asked, to a tenth.
+    """Returns `count` numbers that sum to `total`, with the given deviation to one decimal place.
 
-    Starts from draws around the mean and moves single units between two of them, which keeps the
-    sum and widens or narrows the spread.
+    Draws numbers around the mean, then moves single units between two of them: this changes the
+    spread and keeps the sum.
     """
     mean = total / count
     numbers = [min(most, max(least, round(rng.gauss(mean, deviation)))) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Generates a pool of behaviours: one language model writes the lines, another one rates them."""
+"""Generates a pool of behaviours: one language model writes the lines, another rates them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from gcmem.bench.data.asking import Asker, BudgetSpentError
 from gcmem.bench.data.pool import ROLES, Line
-from gcmem.bench.data.rows import make_folder, write_whole
+from gcmem.bench.data.rows import make_folder, write_atomically
 from gcmem.bench.data.spec import NO_STATE, FamilySpec, load_spec
 from gcmem.bench.data.wording import LabelCheck, Seen
 from gcmem.errors import InvalidInputError
@@ -23,12 +23,13 @@ from gcmem.types import FrozenDict, is_storable
 
 Ended = Literal["complete", "rounds", "budget"]
 Reason = Literal["unusable", "named", "duplicate", "unrated", "no state", "wrong state"]
-"""Why a line is rejected: "unrated" where the rater gave no readable rating, "named" by either."""
+"""Why a line is rejected. "unrated": no readable rating; "named": the code or the rater found the
+state named."""
 
 BATCH = 10
-"""Lines that are asked for at once; their JSON fits into a reply of 512 tokens."""
+"""Lines requested per call; their JSON fits into a reply of 512 tokens."""
 ROUNDS_PER_BATCH = 3
-"""A state gets this many times the rounds that it would need if every line were accepted."""
+"""Rounds allowed per state, as a multiple of the rounds needed if every line were accepted."""
 RATINGS_AT_ONCE = 4
 MAX_CHARS = 300
 
@@ -63,7 +64,7 @@ RATER = (
     "synonym of it, or says outright what the state is, so that nothing is left to conclude."
 )
 
-# No minItems or maxItems: several endpoints refuse a strict schema that has them.
+# No minItems or maxItems: several endpoints reject strict schemas with them.
 LINES_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -87,7 +88,7 @@ LINES_SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateReport:
-    """What became of the lines for one state; `rejected` counts them by reason."""
+    """Accepted and rejected lines of one state; `rejected` counts by reason."""
 
     family: str
     state: str
@@ -97,10 +98,10 @@ class StateReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationReport:
-    """What a run made and took; `calls` and `tokens` are those of this run, cached ones are free.
+    """Result and cost of a run; `calls` and `tokens` exclude cached replies.
 
-    `ended` is "complete" where every state has its lines, "rounds" where some ran out of rounds,
-    and "budget" where the tokens did not suffice. `malformed` counts unreadable replies.
+    `ended` is "complete" if every state has its lines, "rounds" if a state ran out of rounds, and
+    "budget" if the tokens ran out. `malformed` counts unreadable replies.
     """
 
     ended: Ended
@@ -112,17 +113,17 @@ class GenerationReport:
 
     @property
     def complete(self) -> bool:
-        """Tells whether every state has all its lines."""
+        """Whether every state has all its lines."""
         return self.ended == "complete"
 
     @property
     def accepted(self) -> int:
-        """How many lines are in the pool."""
+        """Number of lines in the pool."""
         return sum(state.accepted for state in self.states)
 
     @property
     def rejected(self) -> dict[str, int]:
-        """How many lines were rejected, by reason."""
+        """Number of rejected lines, by reason."""
         total = Counter[str]()
         for state in self.states:
             total.update(state.rejected)
@@ -140,11 +141,10 @@ def generate_pool(
     budget_tokens: int | None = None,
     progress: Progress | None = None,
 ) -> GenerationReport:
-    """Writes a pool for a specification to `out` and reports what became of every line.
+    """Writes a pool for a specification to `out` and reports accepted and rejected lines.
 
-    Run again with the same arguments, it takes every reply from `cache` and goes on where the
-    last run stopped. Once the budget is spent no further call is made, though calls already under
-    way are finished; the pool then holds what is there.
+    A second run with the same arguments reads replies from `cache` and continues where the last
+    one stopped. When the budget is spent, running calls finish and the partial pool is written.
     """
     if per_state < 1:
         raise InvalidInputError(f"per_state={per_state}: pass at least 1")
@@ -153,12 +153,12 @@ def generate_pool(
     if out.is_dir():
         raise InvalidInputError(f"{out} is a folder; pass the path of a file")
     families = load_spec(spec)
-    for folder in (out.parent, cache):  # before anything is paid for
+    for folder in (out.parent, cache):  # before any call is paid for
         make_folder(folder)
     states = tuple(_states(families, per_state))
     asker = Asker(cache, budget_tokens=budget_tokens)
     ended = _fill(states, _Models(generator, rater, asker), per_state, progress)
-    write_whole(out, _pool(families, states, writer=generator.id))
+    write_atomically(out, _pool(families, states, writer=generator.id))
     return GenerationReport(
         ended=ended,
         states=tuple(state.report() for state in states),
@@ -172,9 +172,9 @@ def generate_pool(
 def _fill(
     states: Sequence[_State], models: _Models, per_state: int, progress: Progress | None
 ) -> Ended:
-    """Gives one batch after the other to every state in turn, until all are full.
+    """Adds one batch per state and round, until all states are full.
 
-    In turn, so that a budget that ends early leaves all of them with about as many lines.
+    States take turns, so that they have about equally many lines if the budget runs out.
     """
     rounds = ROUNDS_PER_BATCH * math.ceil(per_state / BATCH)
     for number in range(rounds):
@@ -191,7 +191,7 @@ def _fill(
 
 
 class _State:
-    """A state in the making: what was accepted, and how many lines were not."""
+    """The accepted lines of a state, and counts of the rejected ones."""
 
     def __init__(self, family: FamilySpec, label: str, *, seen: Seen, per_state: int) -> None:
         self.family = family
@@ -206,12 +206,12 @@ class _State:
     def missing(self) -> int:
         return self._per_state - len(self.accepted)
 
-    def sift(self, lines: Iterable[Line]) -> list[Line]:
-        """Returns the lines that are worth a rating; code alone can reject the others."""
+    def filter_lines(self, lines: Iterable[Line]) -> list[Line]:
+        """Rejects lines that code can recognise as bad; returns the rest for rating."""
         fresh = Seen()
         left = []
         for line in lines:
-            reason = self._objection(line.text, fresh)
+            reason = self._reject_before_rating(line.text, fresh)
             if reason is not None:
                 self.rejected[reason] += 1
                 continue
@@ -219,25 +219,25 @@ class _State:
             left.append(line)
         return left
 
-    def _objection(self, text: str, fresh: Seen) -> Reason | None:
+    def _reject_before_rating(self, text: str, fresh: Seen) -> Reason | None:
         if not text or len(text) > MAX_CHARS or not is_storable(text):
             return "unusable"
         if self._label_check.names(text):
             return "named"
-        if self.seen.has_like(text) or fresh.has_like(text):
+        if self.seen.has_near_duplicate(text) or fresh.has_near_duplicate(text):
             return "duplicate"
         return None
 
     def take(self, line: Line, rating: _Rating | None) -> None:
-        """Accepts a line, or counts why not."""
-        reason = self._verdict(rating)
+        """Accepts a line, or counts the reason for rejecting it."""
+        reason = self._reject_by_rating(rating)
         if reason is not None:
             self.rejected[reason] += 1
             return
         self.accepted.append(line)
         self.seen.add(line.text)
 
-    def _verdict(self, rating: _Rating | None) -> Reason | None:
+    def _reject_by_rating(self, rating: _Rating | None) -> Reason | None:
         if rating is None:
             return "unrated"
         if rating.state == NO_STATE:
@@ -257,7 +257,7 @@ class _State:
 
 def _states(families: Iterable[FamilySpec], per_state: int) -> Iterable[_State]:
     for family in families:
-        seen = Seen()  # of the whole family: one line must not show two of its states
+        seen = Seen()  # shared by the family: one line must not show two of its states
         for label in family.states:
             yield _State(family, label, seen=seen, per_state=per_state)
 
@@ -270,30 +270,30 @@ class _Rating:
 
 @dataclass(frozen=True, slots=True)
 class _Models:
-    """The writer and the rater, and the one who puts the questions to them."""
+    """The writing model, the rating model, and the cached access to both."""
 
     generator: ChatModel
     rater: ChatModel
     asker: Asker
 
     def add_batch(self, state: _State, *, voice: str, number: int) -> None:
-        """Has a batch written and rated, and takes what is good."""
+        """Requests a batch, rates its lines and keeps the good ones."""
         count = min(BATCH, state.missing)
         lines = self.asker.ask(
             self.generator,
             system=WRITER,
-            user=_order(state, count=count, voice=voice, number=number),
+            user=_batch_prompt(state, count=count, voice=voice, number=number),
             schema=LINES_SCHEMA,
             read=_lines,
         )
-        # A model that writes more than it was asked for must not make the rating dearer.
-        self._rate_all(state, state.sift((lines or ())[:count]))
+        # Extra lines are dropped: rating them would cost more.
+        self._rate_all(state, state.filter_lines((lines or ())[:count]))
 
     def _rate_all(self, state: _State, lines: Sequence[Line]) -> None:
         with ThreadPoolExecutor(RATINGS_AT_ONCE) as pool:
             ratings = [pool.submit(self._rate, state.family, line) for line in lines]
         spent: BudgetSpentError | None = None
-        # In the order of the lines: which of them is accepted must not depend on the threads.
+        # In line order, so that the accepted lines don't depend on thread timing.
         for line, rating in zip(lines, ratings, strict=True):
             try:
                 state.take(line, rating.result())
@@ -321,14 +321,15 @@ class _Models:
 
         def read(reply: dict[str, Any]) -> _Rating:
             if reply["state"] not in answers or not isinstance(reply["named"], bool):
-                raise ValueError(f"{reply!r} is no rating")
+                raise ValueError(f"{reply!r} is not a rating")
             return _Rating(reply["state"], reply["named"])
 
         return self.asker.ask(self.rater, system=RATER, user=user, schema=schema, read=read)
 
 
-def _order(state: _State, *, count: int, voice: str, number: int) -> str:
-    """Returns the order for a batch; its number makes a batch after a fruitless one a new order."""
+def _batch_prompt(state: _State, *, count: int, voice: str, number: int) -> str:
+    """Returns the prompt for a batch. Its number makes it differ from the last one, so that the
+    cache doesn't return the same lines again."""
     family = state.family
     others = [label for label in family.states if label != state.label]
     parts = [
@@ -355,7 +356,7 @@ def _lines(reply: dict[str, Any]) -> tuple[Line, ...]:
 
 def _line(role: Any, text: Any) -> Line:
     if role not in ROLES or not isinstance(text, str):
-        raise ValueError(f"{role!r}, {text!r} are no line")
+        raise ValueError(f"{role!r}, {text!r} are not a valid line")
     return Line(role, " ".join(text.split()))  # one turn is one line
 
 

@@ -1,4 +1,4 @@
-"""An instance of a benchmark: a memory, a question, the answer, and what each turn is for."""
+"""A benchmark instance: a memory, a question, the answer, and the kind of each turn."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Subset = Literal["single", "chained", "returning", "concurrent", "late"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchTurn:
-    """One turn. `old` shows a superseded state, `new` the one that holds, `other` another person's.
+    """One turn. `old` shows a superseded state, `new` the current one, `other` another person's.
 
-    `at` is when it happened, None where a dataset has no order; `recorded` is its place in the
-    order of arrival, which differs from the order in time only where something arrives late.
+    `at` is the event time, or None if the dataset has no order. `recorded` is the position in
+    order of arrival; it differs from the order in time only for late turns.
     """
 
     id: str
@@ -40,9 +40,9 @@ class BenchTurn:
 class Instance:
     """A memory and a question whose answer has changed.
 
-    `answers` are accepted texts where there are no options; without either, the instance asks
-    only what is kept. `conflicts` are the gold pairs, older first; where no order is known
-    (`ordered` is False), neither end may go.
+    `answers` are the accepted texts if there are no `options`; without both, only the kept chunks
+    are scored. `conflicts` are the gold pairs, older first. If `ordered` is False, the order is
+    unknown and neither chunk of a pair may be removed.
     """
 
     id: str
@@ -60,18 +60,18 @@ class Instance:
     metadata: Mapping[str, Any] = field(default_factory=FrozenDict, hash=False)
 
     def of_kind(self, *kinds: Kind) -> tuple[BenchTurn, ...]:
-        """Returns the turns of some kinds."""
+        """Returns the turns of the given kinds."""
         return tuple(turn for turn in self.turns if turn.kind in kinds)
 
     @property
     def must_keep(self) -> tuple[str, ...]:
-        """The ids of what is still true: everything but the old ends of conflicts."""
+        """Ids of the turns that are still true: all except the older turns of conflicts."""
         gone = {older for older, _ in self.conflicts} if self.ordered else set()
         return tuple(turn.id for turn in self.turns if turn.id not in gone)
 
 
 def state_conflicts(turns: Sequence[BenchTurn]) -> tuple[tuple[str, str], ...]:
-    """Returns the gold pairs of one entity's turns: another state, and the later is newer."""
+    """Returns the gold pairs of one entity's turns: different states, older turn first."""
     shown = [t for t in turns if t.kind in ("old", "new") and t.at is not None]
     shown.sort(key=lambda turn: turn.at)  # type: ignore[arg-type,return-value]
     return tuple(
@@ -85,7 +85,7 @@ def dump(instances: Iterable[Instance]) -> str:
 
 
 def load(path: Path) -> tuple[Instance, ...]:
-    """Reads JSONL that `dump` wrote; a line that is not sound is named."""
+    """Reads JSONL written by `dump`; raises InvalidInputError with the line number."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -143,7 +143,7 @@ def _turn(row: Mapping[str, Any]) -> BenchTurn:
 
 def _one_of(value: Any, allowed: Sequence[Any]) -> Any:
     if value not in allowed:
-        raise ValueError(f"{value!r} is none of {', '.join(allowed)}")
+        raise ValueError(f"{value!r} is not one of {', '.join(allowed)}")
     return value
 
 

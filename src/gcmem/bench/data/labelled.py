@@ -61,7 +61,7 @@ def _pair(
 
 
 def sets(instances: Sequence[Instance]) -> Iterator[dict[str, Any]]:
-    """Yields whole memories with their gold conflicts and what must be kept."""
+    """Yields whole memories with their gold conflicts and the ids that must be kept."""
     for instance in instances:
         if not instance.ordered:
             continue
@@ -83,7 +83,7 @@ def sets(instances: Sequence[Instance]) -> Iterator[dict[str, Any]]:
 
 
 def write_jsonl(rows: Iterator[dict[str, Any]], path: Path) -> int:
-    """Writes rows and returns how many there were."""
+    """Writes the rows as JSONL and returns their number."""
     make_private_folder(path.parent)
     make_private_file(path)
     count = 0

@@ -1,4 +1,4 @@
-"""The leakage rater: do the turns name the state, and can old and new be told apart by words?"""
+"""Measures leakage: do turns name the state, and does wording alone separate old from new?"""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ FOLDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leakage:
-    """What a family gives away.
+    """How much the wording of a family gives away.
 
-    `named` is the share of the state-showing turns that contain the label or a near-synonym;
-    `told_apart` is the balanced accuracy with which a bag-of-words classifier, trained on other
-    instances, says whether a turn is old or new: 0.5 is chance.
+    `named` is the share of turns showing a state that contain its label or a near-synonym.
+    `told_apart` is the balanced accuracy of a bag-of-words classifier for old or new, trained on
+    other instances; 0.5 is chance.
     """
 
     family: str
@@ -32,15 +32,15 @@ class Leakage:
 
 
 def leakage(instances: Sequence[Instance], pool: Iterable[Family]) -> list[Leakage]:
-    """Rates every family of a dataset, and last the whole of it (family "all")."""
+    """Returns one row per family, and a last row for the whole dataset (family "all")."""
     known = {family.name: family for family in pool}
-    guesses = _guesses(instances)
+    guesses = _guess_new(instances)
     rows = []
     shown: dict[str, list[tuple[BenchTurn, bool]]] = defaultdict(list)
     leaks: dict[str, list[str]] = defaultdict(list)
     for instance in instances:
         family = known.get(instance.family)
-        names = named_words(family) if family else {}
+        names = phrases_by_state(family) if family else {}
         for turn in instance.of_kind("old", "new"):
             shown[instance.family].append((turn, guesses[instance.id, turn.id]))
             if names_state(turn.text, names.get(turn.state or "", ())):
@@ -66,19 +66,19 @@ def _row(name: str, turns: list[tuple[BenchTurn, bool]], leaks: list[str]) -> Le
     )
 
 
-def named_words(family: Family) -> dict[str, tuple[str, ...]]:
+def phrases_by_state(family: Family) -> dict[str, tuple[str, ...]]:
     """Returns the words and phrases that would name each state."""
     return {state: (state, *family.synonyms.get(state, ())) for state in family.states}
 
 
 def names_state(text: str, phrases: Iterable[str]) -> bool:
-    """Tells whether a text contains one of the phrases, up to the endings of its words."""
+    """Returns whether a text contains one of the phrases, ignoring word endings."""
     said = f" {' '.join(map(stem, words(text)))} "
     return any(f" {' '.join(map(stem, words(phrase)))} " in said for phrase in phrases)
 
 
-def _guesses(instances: Sequence[Instance]) -> dict[tuple[str, str], bool]:
-    """Guesses old or new for every turn by naive Bayes, never trained on its own instance."""
+def _guess_new(instances: Sequence[Instance]) -> dict[tuple[str, str], bool]:
+    """Returns for each turn whether naive Bayes, trained on other instances, calls it new."""
     guesses: dict[tuple[str, str], bool] = {}
     for fold in range(FOLDS):
         train = [i for n, i in enumerate(instances) if n % FOLDS != fold]
@@ -87,7 +87,7 @@ def _guesses(instances: Sequence[Instance]) -> dict[tuple[str, str], bool]:
         totals = {kind: found.total() for kind, found in counts.items()}
         for instance in instances[fold::FOLDS]:
             for turn in instance.of_kind("old", "new"):
-                # No prior: that old turns are many must not help.
+                # No prior: the majority of old turns must not help.
                 margin = sum(
                     math.log((counts["new"][word] + 1) / (totals["new"] + size))
                     - math.log((counts["old"][word] + 1) / (totals["old"] + size))

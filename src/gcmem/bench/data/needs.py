@@ -1,4 +1,4 @@
-"""What a dataset asks of a pool, and what a pool lacks."""
+"""Checks whether a pool has enough lines for a dataset."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """The least that every state of every family must have, whatever the seed draws."""
+    """The minimum per state or family that is enough for any seed."""
 
     lines: int
     user_lines: int = 0
-    """How many of the lines must be the user's own."""
+    """Minimum number of lines by the user."""
     invariants: int = 0
     three_states: bool = False
-    """Whether a family with three states is needed, for A → B → C."""
+    """Whether a family needs three states, for A → B → C."""
 
 
 def check_pool(pool: Sequence[Family], needs: Needs, *, name: str) -> None:
-    """Raises an error that says what the pool lacks for the dataset `name`."""
+    """Raises InvalidInputError listing what the pool lacks for the dataset `name`."""
     lacks = list(_lacks(pool, needs))
     if lacks:
         more = len(lacks) - MOST_NAMED
         named = "; ".join(lacks[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
-        raise InvalidInputError(f"the pool does not suffice for {name}: {named}")
+        raise InvalidInputError(f"the pool is too small for {name}: {named}")
 
 
 def _lacks(pool: Sequence[Family], needs: Needs) -> Iterator[str]:

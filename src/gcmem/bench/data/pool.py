@@ -1,4 +1,4 @@
-"""The pool that the datasets are drawn from: the hand-written one, or one of the user's own."""
+"""The lines that datasets are built from: the shipped pool, or the user's own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROLES = ("user", "assistant")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One turn of a chat, before it has a time: who says it, and what."""
+    """The role and text of a chat turn, without a time."""
 
     role: str
     text: str
@@ -25,17 +25,17 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """An attribute with states that exclude each other, and what shows each state."""
+    """An attribute with mutually exclusive states, and the lines that show each state."""
 
     name: str
     attribute: str
     questions: tuple[str, ...]
     states: dict[str, tuple[Line, ...]]
     statements: dict[str, tuple[str, ...]]
-    """The same states said outright; for experiments that need sentences close to the question."""
+    """Sentences that name each state; for experiments that need text close to the question."""
     invariants: tuple[str, ...]
     synonyms: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Words that would name a state, beside its label; for the leakage rater."""
+    """Words besides the label that name a state; used to measure leakage."""
 
 
 @lru_cache(maxsize=1)
@@ -48,16 +48,16 @@ def families() -> tuple[Family, ...]:
 
 
 def load_families(path: Path) -> tuple[Family, ...]:
-    """Reads a pool of the user's own, in the format of the shipped one; a mistake has its place.
+    """Reads a pool in the format of the shipped one; errors name the line.
 
-    `statements`, `invariants` and `synonyms` may be absent, and a state may be short of lines: what
-    a dataset can't do without, it says when it is built.
+    `statements`, `invariants` and `synonyms` are optional. `build` checks whether a state has
+    enough lines.
     """
     found: dict[str, Family] = {}
     for place, row in read_rows(path):
         family = _family(row, place=place)
         if family.name in found:
-            raise InvalidInputError(f"{place}: the family {family.name!r} is there twice")
+            raise InvalidInputError(f"{place}: the family {family.name!r} appears twice")
         found[family.name] = family
     if not found:
         raise InvalidInputError(f"{path} has no family")
@@ -66,7 +66,7 @@ def load_families(path: Path) -> tuple[Family, ...]:
 
 @lru_cache(maxsize=1)
 def distractors() -> tuple[Line, ...]:
-    """Returns turns that imply nothing about any of the families."""
+    """Returns lines that imply nothing about any family."""
     return tuple(Line(row["role"], row["text"]) for row in _rows("distractors.jsonl"))
 
 
@@ -93,7 +93,7 @@ def _family(row: dict[str, Any], *, place: str) -> Family:
 
 
 def _texts(row: dict[str, Any], key: str, *, place: str) -> dict[str, tuple[str, ...]]:
-    """Returns the texts of every label; without the key there are none."""
+    """Returns the texts by label; empty if the key is missing."""
     found = _states(row, key, place=place) if key in row else {}
     return {label: texts_in(found, label, place=f"{place}: {key!r}") for label in found}
 

@@ -1,4 +1,4 @@
-"""Files of JSON objects: read with the place of every mistake, written whole or not at all."""
+"""Reads files of JSON objects with precise error locations, and writes files atomically."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gcmem.types import is_storable
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields every object of a JSON list or of JSONL, each with its place for messages."""
+    """Yields the objects of a JSON list or JSONL, each with its location for error messages."""
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -25,35 +25,35 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:
         if text.lstrip().startswith("["):
-            raise InvalidInputError(f"{path} is no JSON: {error}") from None
+            raise InvalidInputError(f"{path} is not valid JSON: {error}") from None
         rows = _lines(path, text)
     else:
         listed = whole if isinstance(whole, list) else [whole]
         rows = ((f"{path}, entry {n}", row) for n, row in enumerate(listed, 1))
     for place, row in rows:
         if not isinstance(row, dict):
-            raise InvalidInputError(f"{place}: an object is expected, not {type(row).__name__}")
+            raise InvalidInputError(f"{place}: expected an object, not {type(row).__name__}")
         yield place, row
 
 
 def _lines(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    # Not splitlines: it would also cut at the rarer line breaks that a JSON text may hold.
+    # Not splitlines: it also splits at Unicode line breaks, which JSON strings may contain.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             yield f"{path}, line {number}", json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise InvalidInputError(f"{path}, line {number} is no JSON: {error}") from None
+            raise InvalidInputError(f"{path}, line {number} is not valid JSON: {error}") from None
 
 
 def text_in(row: dict[str, Any], key: str, *, place: str) -> str:
-    """Returns a text of a row, without the space around it."""
+    """Returns a text field of a row, stripped."""
     return _text(row.get(key), f"{place}: {key!r}")
 
 
 def texts_in(row: dict[str, Any], key: str, *, place: str, least: int = 0) -> tuple[str, ...]:
-    """Returns a list of different texts of a row; a missing one is empty where that is enough."""
+    """Returns a list field of distinct texts; a missing field is an empty list."""
     values = row.get(key, [])
     if not isinstance(values, list):
         raise InvalidInputError(f"{place}: {key!r} must be a list of texts")
@@ -67,14 +67,14 @@ def texts_in(row: dict[str, Any], key: str, *, place: str, least: int = 0) -> tu
 
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InvalidInputError(f"{what} must be a text that is not empty, not {value!r}")
+        raise InvalidInputError(f"{what} must be a non-empty text, not {value!r}")
     if not is_storable(value):
-        raise InvalidInputError(f"{what} holds a NUL or a lone surrogate")
+        raise InvalidInputError(f"{what} contains a NUL or a lone surrogate")
     return value.strip()
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Writes a file at once: whoever reads it finds the old content or the new, never a part."""
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a file atomically: readers see the old content or the new, never a part."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     make_folder(path.parent)
     try:
@@ -87,8 +87,8 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder and those above it; one that is there is left as it is."""
+    """Creates a folder and its parents; an existing one is left unchanged."""
     try:
         make_private_folder(path)
     except OSError as error:
-        raise StoreUnavailableError(f"can't make the folder {path}: {error}") from error
+        raise StoreUnavailableError(f"can't create the folder {path}: {error}") from error

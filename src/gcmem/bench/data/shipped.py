@@ -1,4 +1,4 @@
-"""The datasets that come with gcmem, built once and kept as files."""
+"""The datasets shipped with gcmem, stored as files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER = files(__package__) / "sets"
 
 
 def shipped(name: str) -> tuple[Instance, ...]:
-    """Returns a dataset by name."""
+    """Returns a shipped dataset by name."""
     if name not in DATASETS:
         raise InvalidInputError(f"no dataset {name!r}: pass one of {', '.join(DATASETS)}")
     with as_file(FOLDER / f"{name}.jsonl.gz") as path:
@@ -30,7 +30,7 @@ def shipped_hash(name: str) -> str:
 
 
 def write_shipped(text: str, path: Path) -> None:
-    """Writes JSONL compressed, the same bytes on every run."""
+    """Writes JSONL as gzip, with the same bytes on every run."""
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file:
         file.write(text.encode())

@@ -1,4 +1,4 @@
-"""What a pool is to be generated for: attributes, their states, and the questions about them."""
+"""The input for generating a pool: attributes, their states, and questions about them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from gcmem.bench.data.rows import read_rows, text_in, texts_in
 from gcmem.errors import InvalidInputError
 
 NO_STATE = "none of these"
-"""What a rater answers where no state follows; no label may be called so."""
+"""The rater's answer if no state follows; not allowed as a label."""
 KEYS = ("family", "attribute", "states", "questions", "invariants")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilySpec:
-    """An attribute of a person or thing: the states it can be in, and how one asks for it.
+    """An attribute of a person or thing, its possible states, and questions about it.
 
-    `invariants` are facts close to the topic that stay true whatever the state is.
+    `invariants` are facts near the topic that are true in every state.
     """
 
     family: str
@@ -29,12 +29,12 @@ class FamilySpec:
 
 
 def load_spec(path: Path) -> tuple[FamilySpec, ...]:
-    """Reads a specification, a JSON list or JSONL; a mistake is named with its place."""
+    """Reads a specification (JSON list or JSONL); errors name the entry or line."""
     specs: dict[str, FamilySpec] = {}
     for place, row in read_rows(path):
         spec = _family(row, place)
         if spec.family in specs:
-            raise InvalidInputError(f"{place}: the family {spec.family!r} is there twice")
+            raise InvalidInputError(f"{place}: the family {spec.family!r} appears twice")
         specs[spec.family] = spec
     if not specs:
         raise InvalidInputError(f"{path} has no family")
@@ -43,12 +43,12 @@ def load_spec(path: Path) -> tuple[FamilySpec, ...]:
 
 def _family(row: dict[str, Any], place: str) -> FamilySpec:
     for key in row:
-        # A misspelt "invariants" would otherwise be found missing only after the money is spent.
+        # A misspelt "invariants" would otherwise be noticed only after the money is spent.
         if key not in KEYS:
-            raise InvalidInputError(f"{place}: unknown key {key!r}; there are {', '.join(KEYS)}")
+            raise InvalidInputError(f"{place}: unknown key {key!r}; known: {', '.join(KEYS)}")
     states = texts_in(row, "states", place=place, least=2)
     if NO_STATE in (state.casefold() for state in states):
-        raise InvalidInputError(f"{place}: {NO_STATE!r} can't be a state, raters answer with it")
+        raise InvalidInputError(f"{place}: {NO_STATE!r} can't be a state: raters answer with it")
     return FamilySpec(
         family=text_in(row, "family", place=place),
         attribute=text_in(row, "attribute", place=place),

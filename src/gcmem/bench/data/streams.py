@@ -1,4 +1,4 @@
-"""Long streams in which a fact changes once, for the experiments on retrieval."""
+"""Long streams in which one fact changes once, for the retrieval experiments."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ Style = Literal["stated", "implied"]
 START = datetime(2020, 1, 1, tzinfo=UTC)
 STEP = timedelta(minutes=20)
 VARIANTS = 500
-"""Different texts that show the old state: its sentences, and two of them in one breath."""
+"""Number of distinct texts that show the old state: single sentences and joined pairs."""
 NOISE_EVERY = 5
-"""Before the update every fifth chunk is about something else, after it all are."""
+"""Before the update every fifth chunk is unrelated; after it, every chunk is."""
 SCOPE = Scope(user_id="stream")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """A store: `length` chunks that show the old state, one that shows the new, then others.
+    """`length` chunks before the update, one that shows the new state, then unrelated chunks.
 
-    A shorter history is the same stream with its beginning cut off, an earlier question the same
-    stream with its end cut off: `where(old=…, after=…)`. The very first chunk states a fact of
-    `standing`, another family, that nothing contradicts.
+    `where(old=…, after=…)` selects a shorter history or an earlier question. The first chunk
+    states a fact of another family, `standing`, that nothing contradicts.
     """
 
     family: Family
@@ -43,29 +42,29 @@ class Stream:
     length: int
 
     def where(self, *, old: int, after: int) -> ChunkFilter:
-        """Returns the filter that leaves `old` chunks before the update and `after` behind it."""
+        """Returns a filter for `old` chunks before the update and `after` chunks after it."""
         first = START + STEP * (self.length - old)
         last = START + STEP * (self.length + after)
         return ChunkFilter(scope=SCOPE, after=first - STEP / 2, as_of=last)
 
     def rows(self, *, old: int, after: int) -> slice:
-        """Returns the same as a range over `vectors`."""
+        """Returns the same selection as a slice of `vectors`."""
         return slice(self.length - old, self.length + 1 + after)
 
     def state_of(self, chunk_id: str) -> str | None:
-        """Returns the state a chunk shows; None for a distractor."""
+        """Returns the state that a chunk shows, or None for an unrelated chunk."""
         return {"new": self.new_state, "old": self.old_state}.get(chunk_id.partition(":")[0])
 
 
 class Texts:
-    """Embeds every text once, however often streams use it."""
+    """Embeds texts and caches the vectors."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         self._vectors: dict[str, Vectors] = {}
 
     def vectors(self, texts: list[str]) -> Vectors:
-        """Returns one row a text."""
+        """Returns one row per text."""
         missing = list(dict.fromkeys(t for t in texts if t not in self._vectors))
         for text, vector in zip(missing, self.encoder.encode(missing), strict=True):
             self._vectors[text] = vector
@@ -75,7 +74,7 @@ class Texts:
 def make_stream(
     texts: Texts, family: Family, *, style: Style, old: int, after: int, seed: int
 ) -> Stream:
-    """Writes a stream of a family; the two states, the wording and the order follow the seed."""
+    """Creates a stream about a family; the seed decides the states, the wording and the order."""
     rng = random.Random(f"{family.name} {style} {seed}")
     old_state, new_state = rng.sample(sorted(family.states), 2)
     said = _variants(family, old_state, style, rng)

@@ -1,4 +1,4 @@
-"""How generated lines are checked by code: is a label in them, and were they there before?"""
+"""Checks generated lines: do they name a label, and do they repeat an earlier line?"""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 NEAR = 0.5
-"""From this share of common word pairs on, two lines are the same; no two shipped ones are."""
+"""Lines with at least this share of common word pairs are duplicates; no shipped ones are."""
 PREFIX_CHARS = 5
-"""A stem this long also finds longer words: "retir" is in "retirement"."""
+"""Stems of at least this length also match longer words: "retir" matches "retirement"."""
 STOP_WORDS = frozenset(
     "a an and any at based between by does for from full has have in is long more most much no non "
     "none not of off on one only or other out over part self than the their time to under up very "
@@ -24,7 +24,7 @@ def words(text: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """Cuts the common English endings off a word, so that forms of one word meet."""
+    """Removes common English endings, so that forms of one word match."""
     word = word.removesuffix("'s")
     for ending in ("ing", "ers", "ed", "er", "ies", "es", "ly", "s", "e", "y"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
@@ -34,18 +34,18 @@ def stem(word: str) -> str:
 
 
 class LabelCheck:
-    """Finds the label of a state in a line, in any of its forms."""
+    """Checks whether a line names a state's label, in any word form."""
 
     def __init__(self, label: str, *, states: Sequence[str]) -> None:
-        """`states` are all the labels: a stem that all of them share tells none apart."""
+        """`states` are all labels; stems that all of them share are ignored."""
         shared = set.intersection(*(_content(state) for state in states))
-        self._telling = _content(label) - shared
+        self._distinctive = _content(label) - shared
         self._phrase = [stem(word) for word in words(label)]
 
     def names(self, text: str) -> bool:
-        """Tells whether a telling word of the label, or the whole of it, is in the line."""
+        """Returns whether the line contains a distinctive word of the label, or the whole label."""
         found = [stem(word) for word in words(text)]
-        if any(_meets(one, label_stem) for one in found for label_stem in self._telling):
+        if any(_matches(one, label_stem) for one in found for label_stem in self._distinctive):
             return True
         size = len(self._phrase)
         starts = range(len(found) - size + 1) if size else ()
@@ -56,12 +56,12 @@ def _content(label: str) -> set[str]:
     return {stem(word) for word in words(label) if word not in STOP_WORDS}
 
 
-def _meets(word: str, label_stem: str) -> bool:
+def _matches(word: str, label_stem: str) -> bool:
     return word == label_stem or (len(label_stem) >= PREFIX_CHARS and word.startswith(label_stem))
 
 
 class Seen:
-    """Remembers lines, and tells whether another one is the same in nearly the same words."""
+    """Remembers lines and recognises near-duplicates."""
 
     def __init__(self) -> None:
         self._shingles: list[frozenset[tuple[str, ...]]] = []
@@ -70,8 +70,8 @@ class Seen:
         """Remembers a line."""
         self._shingles.append(_shingles(text))
 
-    def has_like(self, text: str) -> bool:
-        """Tells whether a remembered line shares so many word pairs that it is no new one."""
+    def has_near_duplicate(self, text: str) -> bool:
+        """Returns whether a remembered line is a near-duplicate of this one."""
         one = _shingles(text)
         return any(len(one & other) >= NEAR * len(one | other) for other in self._shingles)
 
@@ -79,5 +79,5 @@ class Seen:
 def _shingles(text: str) -> frozenset[tuple[str, ...]]:
     found = words(text)
     pairs: list[tuple[str, ...]] = list(pairwise(found))
-    # Without a single word only the signs are left to compare.
+    # A text without words is compared as a whole.
     return frozenset(pairs or [tuple(found) or (text,)])

@@ -1,1 +1,1 @@
-"""Tables, figures and pages of a run, beside the numbers of the paper."""
+"""Tables, figures and the HTML page of a run, next to the paper's figures."""

@@ -13,14 +13,14 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     "shadows_lift": (
         "Shadows removed and lift",
         "Mean number of chunks that Φ_T removed per query against ΔGC, the accuracy of GC-Mem "
-        "minus that of standard RAG. One point a reader, dataset and arrangement; filled points "
+        "minus that of standard RAG. One point per reader, dataset and arrangement; filled points "
         "have every fact in the context.",
     ),
     "oracles": (
         "Value of the conflict oracle κ",
-        "Accuracy of GC-Mem with each oracle (bars), and the oracle's F1 on the gold pairs within "
-        "the candidates (diamonds). Only answers that every oracle was asked for count; the dashed "
-        "line is standard RAG on the same instances.",
+        "Accuracy of GC-Mem with each oracle (bars), and the oracle's F1 on the removed candidates "
+        "(diamonds). Only instances that every oracle judged are counted; the dashed line is "
+        "standard RAG on the same instances.",
     ),
     "recall": (
         "Retrieval recall by kind of chunk",
@@ -30,7 +30,7 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     "lift_heatmap": (
         "ΔGC by reader and dataset",
         "GC-Mem minus standard RAG in percentage points, for each reader, dataset and "
-        "arrangement. Warm cells are gains, cold ones losses; × was not run.",
+        "arrangement. Warm cells are gains, cold cells are losses; × was not run.",
     ),
     "lift_forest": (
         "Intervals of ΔGC",
@@ -45,12 +45,12 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     "bag_readers": (
         "Bag of facts, by reader",
         "Accuracy with every old and new chunk in the context (k = ∞), by answer path; ΔGC in "
-        "percentage points stands beside each reader. This leaves retrieval out of the matter.",
+        "percentage points is next to each reader's name. Retrieval plays no part here.",
     ),
     "settings": (
         "ΔGC across arrangements",
-        "GC-Mem minus standard RAG for each reader, by how the candidates came about, with 95% "
-        "bootstrap intervals over instances.",
+        "GC-Mem minus standard RAG for each reader, by arrangement (how the candidates were "
+        "retrieved), with 95% bootstrap intervals over instances.",
     ),
     "shadow_distribution": (
         "Distribution of shadows",
@@ -58,12 +58,12 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     ),
     "standard_lift": (
         "Accuracy of standard RAG and lift",
-        "Accuracy of standard RAG against ΔGC. One point a reader, dataset and arrangement; "
-        "points at the left have the most to gain.",
+        "Accuracy of standard RAG against ΔGC. One point per reader, dataset and arrangement; "
+        "points on the left have the most to gain.",
     ),
     "accuracy_ratio": (
         "Accuracy against N:M",
-        "Accuracy of each path as the old chunks come to outnumber the new one (log scale).",
+        "Accuracy of each path by the number of old chunks per new chunk (log scale).",
     ),
     "accuracy_k": (
         "Accuracy against k",
@@ -72,8 +72,8 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     ),
     "keep_recall": (
         "Keep rate against κ's recall",
-        "Share of the still-true candidates that stay, against the share of the gold conflicts "
-        "that κ finds. One point a dataset and arrangement; the upper right corner is best.",
+        "Share of the still-true candidates that are kept, against the share of the stale "
+        "candidates that are removed. One point per dataset and arrangement; upper right is best.",
     ),
 }
-"""Each figure's title and caption, under its name in `PLOTS`."""
+"""Title and caption of each figure, by its name in `PLOTS`."""

@@ -17,7 +17,7 @@ WHAT = {
     "chat-large": "Chat-Large of *The Immutable Past*, built anew: the paper's was not released.",
     "mutation": "The Temporal Mutation Benchmark, built anew: accumulation ratios N:M of "
     + ", ".join(f"{r}:1" for r in RATIOS)
-    + "; 84 instances a ratio. Over four models that is 2,016 experiment instances and 137,760 "
+    + "; 84 instances per ratio. Over four models that is 2,016 experiment instances and 137,760 "
     "chunks.",
     "chat-hard": "Ours: states that change twice (`chained`), that come back (`returning`), three "
     "people with the same attribute of whom one changes (`concurrent`), old observations that are "
@@ -39,7 +39,7 @@ def card(name: str) -> str:
 
 - **File**: `{name}.jsonl.gz`, SHA-256 of the JSONL inside: `{shipped_hash(name)}`
 - **Made by**: `gcmem bench data build {name} --out FILE` (seed {SEED}), from the pool in
-  `gcmem/bench/data/pool`: {len(families())} attribute families, {lines:,} behaviours, \
+  `gcmem/bench/data/lines`: {len(families())} attribute families, {lines:,} behaviours, \
 {len(distractors())} distractors, written line by line
   by a large language model in the roles of several writers, none of whom saw κ's training corpus.
   A test proves that the two share no sentence.
@@ -60,12 +60,12 @@ def card(name: str) -> str:
 | old and new told apart by words (chance: 50 %) | {leaks.told_apart:.1%} |
 
 ## Schema
-One instance a line: `id`, `family` (the entity type), `severity` (1 a matter of taste … 5 a broken
-system), `subset`, `entity`, `question`, `options`, `answer` (the newest state), `conflicts`
+One instance per line: `id`, `family` (the entity type), `severity` (1: a matter of taste, 5: a
+broken system), `subset`, `entity`, `question`, `options`, `answer` (the newest state), `conflicts`
 (gold pairs of turn ids, older first), `turns`. A turn: `id`, `text`, `kind` (`old`, `new`,
 `distractor`, `invariant`: an old fact near the topic that stays true, `other`: another person's
-state), `at` (when it happened), `recorded` (its place in the order of arrival), `role`, `speaker`,
-`state`. Behaviours imply the state and hardly ever name it; no sentence repeats in an instance.
+state), `at` (when it happened), `recorded` (its position in order of arrival), `role`, `speaker`,
+`state`. Behaviours imply the state and rarely name it; no sentence repeats within an instance.
 
 ## Limits
 English, invented people, one writer's idea of a chat: turns are not replies to each other. Some

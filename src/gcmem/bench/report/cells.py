@@ -1,4 +1,4 @@
-"""The cells of a run: what was asked in the same way, so that its paths can be compared."""
+"""Groups outcomes into cells: conditions that differ only in path and oracle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Path = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Cell:
-    """A condition but for path and oracle."""
+    """A condition without path and oracle."""
 
     dataset: str
     setting: str
@@ -34,42 +34,42 @@ class Cell:
 
     @property
     def labels(self) -> tuple[str, str, str, str, str]:
-        """Dataset, retrieval, k, reader and mode, as a table shows them."""
-        return (self.dataset, *self.way, self.reader, self.mode)
+        """Dataset, retrieval, k, reader and mode, as shown in tables."""
+        return (self.dataset, *self.retrieval_and_k, self.reader, self.mode)
 
     @property
-    def way(self) -> tuple[str, str]:
-        """The way to the candidates: retrieval and k."""
+    def retrieval_and_k(self) -> tuple[str, str]:
+        """Retrieval and k, as shown in tables."""
         return ("bag", "∞") if self.bag else (self.retrieval, str(self.k))
 
     @property
     def stm(self) -> str:
-        """Whether the paper would say STM is on or off; empty where it has no such way."""
+        """The paper's STM setting, "on" or "off"; empty if the paper has no such retrieval."""
         if self.bag or self.k != paper.K:
             return ""
         return {"dense": "off", "paper": "on"}.get(self.retrieval, "")
 
     @property
     def model(self) -> str:
-        """The reader as the paper writes it."""
+        """The reader's name in the paper's spelling."""
         return paper.model_name(self.reader)
 
     @property
     def pool(self) -> str:
-        """The datasets it is averaged with: the two of the paper together, any other alone."""
+        """The datasets to average over: the paper's two chat datasets together, any other alone."""
         return "chat" if self.dataset in paper.POOLED else self.dataset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A cell with its outcomes by path, and one of gcmem's oracles picked."""
+class CellOutcomes:
+    """A cell with its outcomes by path, for one selected oracle."""
 
     cell: Cell
     paths: Mapping[Path, tuple[Outcome, ...]]
     oracle: str
 
     def of(self, path: str) -> tuple[Outcome, ...]:
-        """Returns the outcomes of a path; gcmem's are those of the picked oracle."""
+        """Returns the outcomes of a path; for gcmem, those of the selected oracle."""
         return self.paths.get((path, self.oracle if path == "gcmem" else ""), ())
 
     def accuracy(self, path: str) -> float | None:
@@ -77,24 +77,24 @@ class Asked:
         return accuracy(self.of(path))
 
     def delta(self, path: str = "gcmem", *, base: str = "standard") -> float | None:
-        """Returns how much more accurate a path is than another on the instances of both."""
+        """Returns a path's accuracy minus that of `base`, on the instances that both answered."""
         return paired_difference(self.of(base), self.of(path))
 
     def compared(self, path: str = "gcmem", *, base: str = "standard") -> Comparison | None:
-        """Compares a path with another on the instances of both."""
+        """Compares a path with `base` on the instances that both answered."""
         return compare_outcomes(self.of(base), self.of(path))
 
     def errors(self, *paths: str) -> int:
-        """Counts the outcomes of some paths that failed."""
+        """Returns the number of failed outcomes of the given paths."""
         return sum(bool(outcome.error) for path in paths for outcome in self.of(path))
 
     def shadows(self) -> float | None:
-        """Returns how many chunks gcmem removed an instance."""
+        """Returns the mean number of chunks that gcmem removed per instance."""
         return mean([outcome.shadows for outcome in answered(self.of("gcmem"))])
 
 
 def cells(outcomes: Iterable[Outcome]) -> dict[Cell, dict[Path, tuple[Outcome, ...]]]:
-    """Groups outcomes into cells and paths, both sorted."""
+    """Groups outcomes by cell and path, both sorted."""
     found: dict[Cell, dict[Path, list[Outcome]]] = {}
     for outcome in outcomes:
         condition = outcome.condition
@@ -118,55 +118,57 @@ def cell_of(condition: Condition) -> Cell:
     )
 
 
-def asked(run: Run, *, bag: bool | None = None, need: Sequence[str] = ()) -> list[Asked]:
-    """Returns every cell once an oracle; `need` names paths that must have an answer."""
+def cell_outcomes(
+    run: Run, *, bag: bool | None = None, need: Sequence[str] = ()
+) -> list[CellOutcomes]:
+    """Returns one entry per cell and oracle; the paths in `need` must have an answer."""
     found = []
     for cell, paths in cells(run.outcomes).items():
         if bag is not None and cell.bag is not bag:
             continue
         oracles = [oracle for path, oracle in paths if path == "gcmem"] or [""]
         for oracle in oracles:
-            one = Asked(cell=cell, paths=paths, oracle=oracle)
+            one = CellOutcomes(cell=cell, paths=paths, oracle=oracle)
             if all(answered(one.of(path)) for path in need):
                 found.append(one)
     return found
 
 
 def grouped(
-    items: Iterable[Asked], key: Callable[[Asked], Key]
-) -> Iterator[tuple[Key, list[Asked]]]:
-    """Yields the items by key, sorted."""
-    found: dict[Key, list[Asked]] = {}
+    items: Iterable[CellOutcomes], key: Callable[[CellOutcomes], Key]
+) -> Iterator[tuple[Key, list[CellOutcomes]]]:
+    """Yields groups of items, sorted by key."""
+    found: dict[Key, list[CellOutcomes]] = {}
     for item in items:
         found.setdefault(key(item), []).append(item)
     for name in sorted(found):
         yield name, found[name]
 
 
-def mean_accuracy(items: Sequence[Asked], path: str) -> float | None:
-    """Returns the mean over cells of a path's accuracy, every cell weighing the same."""
+def mean_accuracy(items: Sequence[CellOutcomes], path: str) -> float | None:
+    """Returns a path's mean accuracy over cells, with equal weights."""
     found = [item.accuracy(path) for item in items]
     return mean([value for value in found if value is not None])
 
 
-def mean_delta(items: Sequence[Asked]) -> float | None:
-    """Returns the mean over cells of ΔGC."""
+def mean_delta(items: Sequence[CellOutcomes]) -> float | None:
+    """Returns the mean ΔGC over cells."""
     found = [item.delta() for item in items]
     return mean([value for value in found if value is not None])
 
 
-def pooled_as_in_paper(items: Sequence[Asked]) -> bool:
-    """Says whether a group holds both of the datasets that the paper pools, and no other."""
+def pooled_as_in_paper(items: Sequence[CellOutcomes]) -> bool:
+    """Returns whether a group has exactly the two datasets that the paper pools."""
     return {item.cell.dataset for item in items} == set(paper.POOLED)
 
 
-def all_errors(items: Sequence[Asked], *paths: str) -> str:
-    """Returns the count of failed outcomes of some paths, as a cell."""
+def all_errors(items: Sequence[CellOutcomes], *paths: str) -> str:
+    """Returns the number of failed outcomes of the given paths, as a table cell."""
     return str(sum(item.errors(*paths) for item in items))
 
 
-def mean_shadows(items: Sequence[Asked]) -> float | None:
-    """Returns the mean over cells of the shadows an instance."""
+def mean_shadows(items: Sequence[CellOutcomes]) -> float | None:
+    """Returns the mean number of shadows per instance over cells."""
     found = [item.shadows() for item in items]
     return mean([value for value in found if value is not None])
 
@@ -176,6 +178,6 @@ def accuracy(outcomes: Sequence[Outcome]) -> float | None:
     return mean([outcome.correct for outcome in answered(outcomes)])
 
 
-def shown(oracle: str) -> str:
-    """Returns an oracle's name for a table."""
+def oracle_label(oracle: str) -> str:
+    """Returns an oracle's name as shown in tables."""
     return oracle or NONE

@@ -1,34 +1,42 @@
-"""The forms that the figures of a run take: bars, dumbbells, points, intervals, a heat map."""
+"""Chart types for a run's figures: bars, dumbbells, scatter, intervals, heat map, histograms."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gcmem.bench.report.figures import COLOURS, DASHES, HATCHES, MARKERS, legend_above, mark, plain
+from gcmem.bench.report.figures import (
+    COLOURS,
+    DASHES,
+    HATCHES,
+    MARKERS,
+    legend_above,
+    series_style,
+    wrap_label,
+)
 
 POINTS = "percentage points"
 ROW_INCHES = 0.3
 
 
-def tall(rows: int, *, each: float = ROW_INCHES) -> tuple[float, float]:
-    """Returns the size of a figure with so many rows of labels."""
+def figure_size(rows: int, *, each: float = ROW_INCHES) -> tuple[float, float]:
+    """Returns the size of a figure with `rows` rows of labels."""
     return 6.4, max(2.2, each * rows + 1.1)
 
 
 def per_cent(axis: Any) -> None:
-    """Labels an axis of shares in per cent."""
+    """Formats an axis of shares as percentages."""
     axis.set_major_formatter(lambda value, _: f"{value:.0%}")
 
 
 def signed(axis: Any) -> None:
-    """Labels an axis of differences with their signs."""
+    """Formats an axis of differences with signs."""
     axis.set_major_formatter(lambda value, _: f"{value:+.0f}" if value else "0")
 
 
 def rows_of(axes: Any, names: Sequence[str]) -> None:
-    """Labels the rows of a horizontal chart, the first on top."""
-    axes.set_yticks(range(len(names)), [plain(name) for name in names])
+    """Labels the rows of a horizontal chart, first row on top."""
+    axes.set_yticks(range(len(names)), [wrap_label(name) for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
@@ -42,9 +50,9 @@ def bars(
     x: str,
     errors: Mapping[str, Sequence[tuple[float, float] | None]] | None = None,
 ) -> None:
-    """Draws horizontal bars, a group a name, told apart by colour and hatch.
+    """Draws horizontal bars, one group per name; series differ in colour and hatch.
 
-    None leaves a place empty; `errors` are the lengths below and above.
+    None leaves a gap; `errors` are the lengths below and above the value.
     """
     height = 0.8 / len(series)
     for number, (label, values) in enumerate(series.items()):
@@ -52,7 +60,7 @@ def bars(
         shown = [(row, value) for row, value in enumerate(values) if value is not None]
         axes.barh(
             [row + shift for row, _ in shown], [value for _, value in shown], height * 0.92,
-            label=plain(label), color=COLOURS[number % len(COLOURS)],
+            label=wrap_label(label), color=COLOURS[number % len(COLOURS)],
             hatch=HATCHES[number % len(HATCHES)], edgecolor="white", linewidth=0.4,
         )  # fmt: skip
         for row, value in shown:
@@ -77,21 +85,21 @@ def dumbbells(
     x: str,
     ends: tuple[str, str],
 ) -> None:
-    """Draws a pair of joined points a name and series: open at the first end, filled at the other.
+    """Draws two joined points per name and series: the first open, the second filled.
 
-    The pairs of one name lie under each other, a marker and colour a series.
+    Pairs of one name are stacked; each series has its own marker and colour.
     """
     handles = []
     for number, (label, values) in enumerate(series.items()):
         shift = (number - (len(series) - 1) / 2) * 0.8 / len(series)
-        style = mark(number)
+        style = series_style(number)
         for row, value in enumerate(values):
             if value is None:
                 continue
             axes.plot(value, [row + shift] * 2, color=style["color"], linewidth=1.2)
             for place, filled in zip(value, (False, True), strict=True):
                 axes.plot(place, row + shift, linestyle="", markersize=6, **_fill(style, filled))
-        handles.append(point(plain(label), **style))
+        handles.append(point(wrap_label(label), **style))
     rows_of(axes, names)
     axes.set_xlim(-0.03, 1.03)
     per_cent(axes.xaxis)
@@ -107,7 +115,7 @@ GREY = {"color": "#555555", "marker": "o"}
 
 
 def point(label: str, **style: Any) -> Any:
-    """Returns a legend's entry for one kind of point."""
+    """Returns a legend entry for one kind of point."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], linestyle="", markersize=6, label=label, **style)
@@ -126,16 +134,16 @@ def scatter(
     y: str,
     fills: tuple[str, str] | None = None,
 ) -> None:
-    """Draws points (x, y, filled), a colour and marker a group; `fills` name open and filled."""
+    """Draws points (x, y, filled), one colour and marker per group; `fills` labels the fills."""
     handles = []
     for number, (label, points) in enumerate(groups.items()):
-        style = mark(number)
+        style = series_style(number)
         for across, up, filled in points:
             axes.plot(
                 across, up, linestyle="", markersize=6.5, alpha=0.9, clip_on=False, zorder=3,
                 **_fill(style, filled),
             )  # fmt: skip
-        handles.append(point(plain(label), **style))
+        handles.append(point(wrap_label(label), **style))
     if fills:
         handles += [
             point(fills[0], **_fill(GREY, False)),
@@ -147,7 +155,7 @@ def scatter(
 
 
 def forest(axes: Any, rows: Sequence[tuple[str, float, float, float]], *, x: str) -> None:
-    """Draws intervals (name, low, middle, high): filled where zero lies outside, else open."""
+    """Draws intervals (name, low, middle, high): filled if zero is outside, else open."""
     inside, outside = COLOURS[1], COLOURS[0]
     for row, (_, low, middle, high) in enumerate(rows):
         crosses = low <= 0 <= high
@@ -174,7 +182,7 @@ def heatmap(
     *,
     unit: str,
 ) -> None:
-    """Draws a table of differences, each written in its cell; a cell without a value is crossed."""
+    """Draws a heat map of differences with the values; a cell without a value shows ×."""
     limit = max([abs(value) for value in values.values()], default=0) or 1
     grid = [[values.get((row, column), float("nan")) for column in columns] for row in rows]
     mesh = axes.pcolormesh(
@@ -190,10 +198,10 @@ def heatmap(
             )  # fmt: skip
     axes.set_xticks(
         [place + 0.5 for place in range(len(columns))],
-        [plain(column, width=22) for column in columns],
+        [wrap_label(column, width=22) for column in columns],
         rotation=40, ha="right", rotation_mode="anchor",
     )  # fmt: skip
-    axes.set_yticks([place + 0.5 for place in range(len(rows))], [plain(row) for row in rows])
+    axes.set_yticks([place + 0.5 for place in range(len(rows))], [wrap_label(row) for row in rows])
     axes.invert_yaxis()
     axes.grid(visible=False)
     axes.tick_params(length=0)
@@ -205,21 +213,21 @@ def heatmap(
 
 
 def _readable(background: Sequence[float]) -> str:
-    """Returns black or white, whichever stands out more (the relative luminance of WCAG)."""
+    """Returns black or white, whichever has more contrast (WCAG relative luminance)."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "black" if luminance > 0.179 else "white"
 
 
-def steps(axes: Any, series: Mapping[str, Sequence[int]], *, x: str, y: str) -> None:
-    """Draws histograms of whole numbers as shares, one over another as outlines."""
+def histograms(axes: Any, series: Mapping[str, Sequence[int]], *, x: str, y: str) -> None:
+    """Draws overlaid outline histograms of whole numbers, as shares."""
     top = max(max(counts) for counts in series.values())
     width = max(1, -(-(top + 1) // 40))
     edges = [edge - 0.5 for edge in range(0, top + width + 1, width)]
     for number, (label, counts) in enumerate(series.items()):
         axes.hist(
             counts, bins=edges, weights=[1 / len(counts)] * len(counts), histtype="step",
-            label=plain(f"{label} (n = {len(counts)})", width=40), linewidth=1.6,
+            label=wrap_label(f"{label} (n = {len(counts)})", width=40), linewidth=1.6,
             color=COLOURS[number % len(COLOURS)], linestyle=DASHES[number % len(DASHES)],
         )  # fmt: skip
     per_cent(axes.yaxis)

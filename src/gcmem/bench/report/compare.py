@@ -1,8 +1,8 @@
-"""Two runs side by side: the same conditions, the same instances."""
+"""Compares two runs on their common conditions and instances."""
 
 from __future__ import annotations
 
-from gcmem.bench.report.cells import accuracy, cells, shown
+from gcmem.bench.report.cells import accuracy, cells, oracle_label
 from gcmem.bench.report.statistics import compare_outcomes, false_discovery, stars
 from gcmem.bench.report.table import Table, percent, probability
 from gcmem.bench.report.tables_main import difference_cells
@@ -10,15 +10,15 @@ from gcmem.bench.run.outcomes import Run
 
 
 def compare_runs(a: Run, b: Run) -> Table | None:
-    """Returns B against A, condition by condition; None where they share no answered instance."""
+    """Returns the comparison of B with A by condition, or None without common answers."""
     left, right = cells(a.outcomes), cells(b.outcomes)
     found = []
     for cell in sorted(left.keys() & right.keys()):
-        for way in sorted(left[cell].keys() & right[cell].keys()):
-            both = left[cell][way], right[cell][way]
+        for path_and_oracle in sorted(left[cell].keys() & right[cell].keys()):
+            both = left[cell][path_and_oracle], right[cell][path_and_oracle]
             comparison = compare_outcomes(*both)
             if comparison is not None:
-                found.append((cell, way, both, comparison))
+                found.append((cell, path_and_oracle, both, comparison))
     if not found:
         return None
     adjusted = false_discovery([comparison.test.p for *_, comparison in found])
@@ -27,7 +27,7 @@ def compare_runs(a: Run, b: Run) -> Table | None:
         errors = [sum(bool(o.error) for o in outcomes) for outcomes in both]
         rows.append(
             (
-                *(*cell.labels, path, shown(oracle)),
+                *(*cell.labels, path, oracle_label(oracle)),
                 *(percent(accuracy(outcomes)) for outcomes in both),
                 *difference_cells(comparison),
                 *(probability(p), stars(p), str(comparison.difference.pairs)),

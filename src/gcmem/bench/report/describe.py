@@ -1,4 +1,4 @@
-"""What a dataset holds: the paper's table of statistics, and its three figures."""
+"""Describes a dataset: the paper's statistics and three figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KIND_COLOURS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """The statistics of a dataset; means with their standard deviations."""
+    """Statistics of a dataset: counts, and means with standard deviations."""
 
     dataset: str
     instances: int
@@ -41,7 +41,7 @@ class Description:
 
 
 def describe(dataset: str, instances: Sequence[Instance]) -> Description:
-    """Counts a dataset; distractors and invariants are counted together, as the paper does."""
+    """Returns a dataset's statistics; as in the paper, distractors include invariants."""
     old = [len(i.of_kind("old")) for i in instances]
     new = [len(i.of_kind("new")) for i in instances]
     others = [len(i.of_kind("distractor", "invariant")) for i in instances]
@@ -66,7 +66,7 @@ def _spread(counts: Sequence[int]) -> tuple[float, float]:
 
 
 def draw_dataset(dataset: str, instances: Sequence[Instance], folder: Path) -> list[Path]:
-    """Draws the entity types by severity, the turns by kind, and one instance in colours."""
+    """Draws the entity types by severity, the turns by kind, and one example instance."""
     shown = sorted(instances, key=lambda i: len(i.turns))[len(instances) // 2]
     height = 0.24 * len(shown.turns) + 1
     return [

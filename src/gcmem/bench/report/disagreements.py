@@ -1,4 +1,4 @@
-"""An instance on which the paths disagree, told turn by turn."""
+"""Shows an instance on which the paths disagree, turn by turn."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Fate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disagreement:
-    """One instance, what each path answered, and what became of its turns.
+    """One instance, each path's answer, and the fate of its turns.
 
-    A turn without a fate was not retrieved; `where` says which condition it is.
+    A turn without a fate was not retrieved; `where` names the condition.
     """
 
     instance: Instance
@@ -38,7 +38,7 @@ class Disagreement:
 
 
 def differing(found: Sequence[Disagreement]) -> list[Disagreement]:
-    """Returns those on which GC-Mem and standard RAG gave different answers."""
+    """Returns the instances on which GC-Mem and standard RAG gave different answers."""
     return [
         item
         for item in found
@@ -48,9 +48,9 @@ def differing(found: Sequence[Disagreement]) -> list[Disagreement]:
 
 
 def disagreement_html(item: Disagreement, *, prefix: str) -> str:
-    """Returns what stands under the question of one disagreement, as HTML.
+    """Returns the HTML below the question of one disagreement.
 
-    `prefix` starts the ids of its turns.
+    `prefix` is prepended to the ids of its turns.
     """
     instance = item.instance
     right = {instance.answer, *instance.answers} - {None}
@@ -105,5 +105,5 @@ def _witness(witness: str, places: Mapping[str, int], prefix: str) -> str:
 
 
 def _when(turn: BenchTurn) -> tuple[bool, float, int]:
-    """Orders turns in time; those without a time come last, as they were recorded."""
+    """Sort key by time; turns without a time come last, in recorded order."""
     return (turn.at is None, turn.at.timestamp() if turn.at else 0.0, turn.recorded)

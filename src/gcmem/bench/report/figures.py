@@ -1,4 +1,4 @@
-"""How every figure looks: readable in print, by the colour-blind, and the same on every run."""
+"""The style of all figures: readable in print and by colour-blind people, and reproducible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from gcmem.errors import MissingExtraError
 
-# Okabe and Ito's palette; lines differ in their dashes and markers as well.
+# Okabe and Ito's colour-blind palette; lines also differ in dashes and markers.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -18,7 +18,7 @@ FORMATS = ("svg", "png")
 
 
 def pyplot() -> Any:
-    """Returns matplotlib's pyplot, set up to write files only."""
+    """Returns matplotlib's pyplot, configured to write files only."""
     try:
         import matplotlib
     except ImportError:
@@ -44,7 +44,7 @@ def pyplot() -> Any:
 
 
 def draw(folder: Path, name: str, paint: Callable[[Any], None], **figure: Any) -> list[Path]:
-    """Writes one figure as SVG and PNG; `paint` gets the axes."""
+    """Writes one figure as SVG and PNG; `paint` draws on the axes."""
     plt = pyplot()
     drawn, axes = plt.subplots(**figure)
     paint(axes)
@@ -54,27 +54,27 @@ def draw(folder: Path, name: str, paint: Callable[[Any], None], **figure: Any) -
     for suffix in FORMATS:
         path = folder / f"{name}.{suffix}"
         metadata = {"Date": None} if suffix == "svg" else {"Software": None}
-        # "tight": a long label widens the picture and is never cut off.
+        # "tight": a long label widens the picture instead of being cut off.
         drawn.savefig(path, metadata=metadata, bbox_inches="tight")
         written.append(path)
     plt.close(drawn)
     return written
 
 
-def mark(number: int) -> dict[str, Any]:
-    """Returns the colour and marker of the nth series; no two of the first 64 are the same."""
+def series_style(number: int) -> dict[str, Any]:
+    """Returns the colour and marker of the nth series; the first 64 are distinct."""
     turned = number + number // len(COLOURS)
     return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[turned % len(MARKERS)]}
 
 
-def plain(text: str, *, width: int = 28) -> str:
-    """Returns a label as it reads: broken into lines, and with no sign taken for mathematics."""
+def wrap_label(text: str, *, width: int = 28) -> str:
+    """Returns a label wrapped into lines, with `$` escaped so that it isn't read as mathematics."""
     broken = "\n".join(textwrap.wrap(text, width)) or "—"
     return broken.replace("$", r"\$")
 
 
 def legend_above(axes: Any, *, columns: int = 3, handles: Sequence[Any] | None = None) -> None:
-    """Puts the legend over the axes, where it hides no data."""
+    """Puts the legend above the axes, where it hides no data."""
     known = list(axes.get_legend_handles_labels()[0]) if handles is None else list(handles)
     axes.legend(
         handles=known, loc="lower left", bbox_to_anchor=(0, 1.01), ncols=columns, fontsize=7.5,
@@ -91,16 +91,16 @@ def lines(
     log_x: bool = False,
     percent: bool = True,
 ) -> None:
-    """Draws one line a series, told apart by colour, dash and marker."""
+    """Draws one line per series; lines differ in colour, dash and marker."""
     for number, (label, points) in enumerate(series.items()):
         axes.plot(
             [point[0] for point in points],
             [point[1] for point in points],
-            label=plain(label),
+            label=wrap_label(label),
             linestyle=DASHES[number % len(DASHES)],
             markersize=4,
             linewidth=1.4,
-            **mark(number),
+            **series_style(number),
         )
     if log_x:
         axes.set_xscale("log")

@@ -1,4 +1,4 @@
-"""ΔGC from a run's outcomes: what GC-Mem and standard RAG each made of the same instance."""
+"""Computes ΔGC: GC-Mem's answers compared with standard RAG's on the same instances."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ARRANGEMENTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The two answers to one instance, under conditions that differ in the path alone."""
+    """GC-Mem's and standard RAG's answers to one instance under otherwise equal conditions."""
 
     gcmem: Outcome
     standard: Outcome
@@ -42,7 +42,7 @@ class Pair:
 
     @property
     def lift(self) -> int:
-        """1 where only GC-Mem was right, -1 where only standard RAG was, else 0."""
+        """1 if only GC-Mem was right, -1 if only standard RAG was, else 0."""
         return self.gcmem.correct - self.standard.correct
 
 
@@ -57,27 +57,27 @@ class Interval:
 
     @property
     def spread(self) -> tuple[float, float]:
-        """How far the interval reaches below and above the mean."""
+        """The interval's lengths below and above the mean."""
         return max(0.0, self.mean - self.low), max(0.0, self.high - self.mean)
 
 
 def arrangement(condition: Condition) -> str:
-    """Returns how the candidates came about, in words."""
+    """Returns how the candidates were retrieved, in words."""
     name = "bag" if condition.setting == "bag" else condition.retrieval
     return ARRANGEMENTS.get(name, name)
 
 
 def arrangements(outcomes: Iterable[Outcome]) -> list[str]:
-    """Returns the arrangements that occur, in a fixed order."""
+    """Returns the arrangements in the outcomes, in a fixed order."""
     order = list(ARRANGEMENTS.values())
     found = dict.fromkeys(arrangement(outcome.condition) for outcome in outcomes)
     return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
 
 
 def main_oracle(run: Run) -> str:
-    """Returns the κ that a run is about: the one it names as `oracle`, else the one asked most.
+    """Returns a run's main κ: its setting `oracle`, else the most used oracle.
 
-    Gold labels are taken only where there is nothing else: they are a ceiling, not a detector.
+    Gold labels are the last choice: they are a ceiling, not a detector.
     """
     asked = Counter(o.condition.oracle for o in run.outcomes if o.condition.path == GCMEM)
     named = run.about.get("oracle")
@@ -88,13 +88,13 @@ def main_oracle(run: Run) -> str:
 
 
 def one_oracle(run: Run) -> list[Outcome]:
-    """Returns the answered outcomes of every path, GC-Mem's with the main κ only."""
+    """Returns the answered outcomes of every path; for GC-Mem, only those with the main κ."""
     oracle = main_oracle(run)
     return [o for o in answered(run.outcomes) if o.condition.oracle in ("", oracle)]
 
 
 def headline(run: Run) -> list[Outcome]:
-    """Returns the answered outcomes of the main grid: no sweep of N:M or k, and one κ."""
+    """Returns the answered outcomes of the main grid: without sweeps of N:M or k, with one κ."""
     plain = [o for o in one_oracle(run) if o.ratio is None]
     ks = Counter(o.condition.k for o in plain if o.condition.setting != "bag").most_common(1)
     return [
@@ -105,27 +105,27 @@ def headline(run: Run) -> list[Outcome]:
 
 
 def pairs(outcomes: Sequence[Outcome]) -> list[Pair]:
-    """Pairs GC-Mem with standard RAG; an instance that one of them left unanswered is dropped."""
+    """Pairs GC-Mem with standard RAG on the instances that both answered."""
     valid = answered(outcomes)
-    standard = {place(o): o for o in valid if o.condition.path == STANDARD}
+    standard = {instance_key(o): o for o in valid if o.condition.path == STANDARD}
     return [
-        Pair(gcmem=outcome, standard=standard[place(outcome)])
+        Pair(gcmem=outcome, standard=standard[instance_key(outcome)])
         for outcome in valid
-        if outcome.condition.path == GCMEM and place(outcome) in standard
+        if outcome.condition.path == GCMEM and instance_key(outcome) in standard
     ]
 
 
-def place(outcome: Outcome) -> tuple[object, ...]:
-    """Returns what the paths of one instance have in common."""
+def instance_key(outcome: Outcome) -> tuple[object, ...]:
+    """Returns a key that all paths of one instance share."""
     asked = outcome.condition
     cell = (asked.dataset, asked.setting, asked.retrieval, asked.reader, asked.mode, asked.k)
     return (*cell, outcome.ratio, outcome.instance)
 
 
 def interval(found: Sequence[Pair]) -> Interval:
-    """Bootstraps the paired difference; instances are drawn, not answers.
+    """Returns the bootstrap interval of the paired difference, resampling instances.
 
-    The answers of several readers or modes to one instance are not independent of each other.
+    Answers are not resampled: several readers' or modes' answers to one instance are dependent.
     """
     by_instance = group(found, lambda pair: (pair.condition.dataset, pair.gcmem.instance))
     lifts = np.array([mean_lift(own) for own in by_instance.values()])
@@ -139,18 +139,18 @@ def mean_lift(found: Sequence[Pair]) -> float:
 
 
 def accuracy(outcomes: Sequence[Outcome]) -> float:
-    """Returns the share of right answers."""
+    """Returns the share of correct answers."""
     return statistics.fmean(outcome.correct for outcome in outcomes)
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Returns the mean of what is known; None where nothing is."""
+    """Returns the mean of the values that are not None, or None if there are none."""
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known else None
 
 
 def group(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Groups items by a key, in the order in which the keys occur."""
+    """Groups items by key, in order of first occurrence."""
     found: dict[K, list[T]] = defaultdict(list)
     for item in items:
         found[key(item)].append(item)

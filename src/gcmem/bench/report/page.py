@@ -1,6 +1,6 @@
 """One HTML page of a run: settings, tables, figures, and where the paths disagree.
 
-The page is whole in itself: it loads nothing, and runs no script.
+The page is self-contained: it loads nothing and runs no script.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ __all__ = [
 Table = tuple[str, str, list[str], list[list[str]], str]
 """Name, title, columns, rows and note."""
 
-# Nothing may be fetched or run, even if some text were to slip through as markup.
+# Blocks loading and scripts, even if some text were rendered as markup.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 NUMBER = re.compile(r"[-+−±]?\d[-+−–±\d\s.,%*/\[\]()]*(pp|m?s)?|[—–-]?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A figure as the page shows it; `svg` is the text of its file."""
+    """A figure on the page; `svg` is the content of its file."""
 
     name: str
     title: str
@@ -47,7 +47,7 @@ class Figure:
 
 
 def load_figures(paths: Sequence[Path]) -> list[Figure]:
-    """Reads the SVG files among `paths`, with the captions that belong to their names."""
+    """Reads the SVG files among `paths` and adds their captions."""
     figures = []
     for path in paths:
         if path.suffix == ".svg":
@@ -137,7 +137,7 @@ def _summary(run: Run) -> str:
 
 
 def _about(run: Run) -> str:
-    """Shows `run.about`: what is nested gets a block of its own, the rest stands first."""
+    """Returns `run.about` as HTML: plain values first, then one block per nested mapping."""
     single = {k: v for k, v in run.about.items() if not isinstance(v, Mapping)}
     nested = {k: v for k, v in run.about.items() if isinstance(v, Mapping) and v}
     blocks = {**({"Settings of the run": single} if single else {}), **nested}
@@ -174,7 +174,7 @@ def _tables(tables: Sequence[Table]) -> str:
 
 
 def _table(name: str, title: str, columns: list[str], rows: list[list[str]], note: str) -> str:
-    # A column stands flush right where every cell of it is a number.
+    # A column is right-aligned if all its cells are numbers.
     kinds = [
         ' class="number"'
         if rows and all(NUMBER.fullmatch(_cell(row, place)) for row in rows)
@@ -215,10 +215,9 @@ def _figure(figure: Figure) -> str:
 
 
 def inline_svg(svg: str, *, name: str, label: str) -> str:
-    """Returns an SVG file as an element of a page.
+    """Returns an SVG file as an HTML element.
 
-    The ids get a prefix, as other figures have the same ones; the names of XML's namespaces go,
-    as HTML needs none.
+    Ids get a prefix, because figures share ids. XML namespaces are removed: HTML needs none.
     """
     start = svg.find("<svg")
     body = re.sub(

@@ -1,4 +1,4 @@
-"""How the page of a run looks: two palettes, and one sheet for screens and paper."""
+"""The style of a run's page: light and dark palettes, and one sheet for screen and print."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DARK = {
     "shadowed": "#ff9d73",
     "missed": "#a9b1bb",
 }
-"""Every colour of text reaches 4.5:1 on `ground` and on `card`."""
+"""Every text colour has a contrast of 4.5:1 on `ground` and `card`."""
 
 _SHEET = """
 *{box-sizing:border-box}
@@ -97,7 +97,7 @@ def style() -> str:
         "".join(f"--{name}:{colour};" for name, colour in palette.items())
         for palette in (LIGHT, DARK)
     )
-    # Paper is white whatever the screen is, so the dark palette is for screens alone.
+    # Paper is always white, so the dark palette is only for screens.
     return (
         f":root{{color-scheme:light dark;{light}}}\n"
         f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}{_SHEET}"

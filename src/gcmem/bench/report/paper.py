@@ -1,6 +1,6 @@
-"""What the paper reports, transcribed; every table names its label in the paper's source.
+"""The paper's tables, transcribed; each names its label in the paper's source.
 
-The figures stay the strings that were printed: percentages, percentage points, seconds, counts.
+Figures are kept as printed strings: percentages, percentage points, seconds, counts.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from gcmem.types import FrozenDict
 
 ABSENT: Mapping[str, str] = FrozenDict()
 K = 10
-"""The k of its retrieval."""
+"""The paper's k."""
 POOLED = ("chat-medium", "chat-large")
-"""What it calls Medium and Large, and pools where a table names no dataset."""
+"""The paper's Medium and Large; it pools them in tables that name no dataset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperTable:
-    """One table of the paper: by key, the figures by name."""
+    """One table of the paper: figures by name, for each key."""
 
     source: str
     rows: Mapping[tuple[str, ...], Mapping[str, str]]
 
     def at(self, *key: str) -> Mapping[str, str]:
-        """Returns the figures at a key; none where the paper has none."""
+        """Returns the figures at a key; empty if the paper has none."""
         return self.rows.get(key, ABSENT)
 
 
 def model_name(name: str) -> str:
-    """Returns the paper's way of writing a reader's or an oracle's model: no provider, small."""
+    """Returns a model's name in the paper's spelling: lower case, without the provider."""
     return name.rsplit("/", 1)[-1].rsplit(":", 1)[-1].split("@", 1)[0].strip().lower()
 
 
@@ -54,7 +54,7 @@ o4-mini      Medium  38      28.9       10.5  92.1*
 gpt-4o       Medium  38      68.4       10.5   10.5
 """,
 )
-"""Of the mutation benchmark; a star is p < 0.01."""
+"""On the mutation benchmark; a star means p < 0.01."""
 
 STM_LIFT = _table(
     "tab:stm_lift",
@@ -80,7 +80,7 @@ gpt-4o             99.7    36.6  0.54   +4.0  Marginal
 gpt-4.1-mini      100.0     0.7  0.01   -0.2     Fails
 """,
 )
-"""Of the mutation benchmark; the model is the oracle and the reader."""
+"""On the mutation benchmark; the model is both oracle and reader."""
 
 MULTI_FACTOR = _table(
     "tab:ablation",
@@ -93,7 +93,7 @@ recency+relevance+usage              10.5   18.9
 recency+relevance+usage+stability    10.5   18.9
 """,
 )
-"""With o4-mini, on the splits of the mutation benchmark; recency alone is its equation 5."""
+"""With o4-mini, on splits of the mutation benchmark; recency alone is the paper's equation 5."""
 
 BAG_OF_FACTS = _table(
     "tab:bof_evaluation",
@@ -119,7 +119,7 @@ chat-large   off     685        10.5     1.39
 chat-large   on      973        15.0     4.07
 """,
 )
-"""Seconds; it differs from the next table for Large with STM."""
+"""In seconds; differs from the next table for Large with STM."""
 
 LATENCY_APPENDIX = _table(
     "app:tab:latency",
@@ -132,7 +132,7 @@ chat-large   off     685        10.5     1.39
 chat-large   on     1494        23.0     3.91
 """,
 )
-"""The same in the appendix."""
+"""The same table in the appendix."""
 
 DATASETS = _table(
     "app:tab:dataset_d1",
@@ -143,7 +143,7 @@ chat-medium  48        12           4  27.5    14.9  3.0     1.2    12.5        
 chat-large   65        13           5  27.0    13.4  3.0     1.1    11.4        1.7  2,690
 """,
 )
-"""Turns an instance, means with standard deviations."""
+"""Turns per instance, means with standard deviations."""
 
 HEADLINE = _table(
     "app:tab:headline",
@@ -169,7 +169,7 @@ chat-large   off  22.7  29.9         4.6
 chat-large   on   29.1  98.5        47.9
 """,
 )
-"""Share of the turns of a kind that were retrieved."""
+"""Share of the turns of each kind that were retrieved."""
 
 BAG_HEADLINE = _table(
     "app:tab:bof_headline",
@@ -180,7 +180,7 @@ chat-medium  48      20.4         10.7       18.5   55.2  +34.8      12.2
 chat-large   65      12.1          4.2       11.7   36.5  +24.4      11.6
 """,
 )
-"""Means over seven models, with the deviation between models."""
+"""Means over seven models, with the standard deviation between models."""
 
 BAG_ACROSS = _table(
     "app:tab:bof_compare_chat",
@@ -257,7 +257,7 @@ chat-large  on  phi-4        forced-choice 47.7 80.0 75.4 +27.7 29.1 98.5 47.8 4
 chat-large  on  phi-4        allow-unclear 33.9 50.8 61.5 +27.7 29.1 98.5 47.8 4.42 65  0  792
 """,
 )
-"""Every cell. Its seconds are called a mean an instance, but are the wall time of the cell."""
+"""Every cell. The paper calls the seconds a mean per instance, but they are wall time per cell."""
 
 MODES = _table(
     "app:tab:mode_ablation",
@@ -317,7 +317,7 @@ on   phi-4         forced-choice     4.10
 on   phi-4         allow-unclear     4.06
 """,
 )
-"""Shadows removed an instance, mean over both chat datasets."""
+"""Shadows removed per instance, mean over both chat datasets."""
 
 HEAD_TO_HEAD = _table(
     "app:tab:ts_race_stm",
@@ -354,7 +354,7 @@ chat-large   phi-4         forced-choice      47.7       80.0   75.4  timestamp 
 chat-large   phi-4         allow-unclear      33.9       50.8   61.5      gcmem  +10.8
 """,
 )
-"""STM on; the gap is that of the winner."""
+"""With STM on; the gap is the winner's lead."""
 
 BAG_PER_MODEL = _table(
     "app:tab:bof_per_model",
@@ -377,7 +377,7 @@ phi-4         chat-medium       7.0       11.6   55.8  +48.8    14.02  48
 phi-4         chat-large       17.6       19.6   33.3  +15.7    13.45  65
 """,
 )
-"""Every model and dataset, no retrieval."""
+"""Every model and dataset, without retrieval."""
 
 BAG_RANKING = _table(
     "app:tab:bof_model_ranking",

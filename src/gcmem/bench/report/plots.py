@@ -49,25 +49,25 @@ def plot_stm_effect(run: Run, folder: Path) -> list[Path]:
         return []
     x = f"accuracy{_kappa(run)}"
     paint = partial(charts.dumbbells, names=readers, series=series, x=x, ends=("STM off", "STM on"))
-    return draw(folder, "stm_effect", paint, figsize=charts.tall(len(readers), each=0.5))
+    return draw(folder, "stm_effect", paint, figsize=charts.figure_size(len(readers), each=0.5))
 
 
 def plot_shadows_lift(run: Run, folder: Path) -> list[Path]:
-    """Draws the shadows removed against ΔGC, a point a cell of the grid."""
+    """Draws the shadows removed against ΔGC, one point per cell of the grid."""
     points = _cell_points(run, lambda own: statistics.fmean(p.gcmem.shadows for p in own))
     return _draw_points(run, folder, "shadows_lift", points, "shadows removed per query (chunks)")
 
 
 def plot_standard_lift(run: Run, folder: Path) -> list[Path]:
-    """Draws standard RAG's accuracy against ΔGC, a point a cell of the grid."""
+    """Draws standard RAG's accuracy against ΔGC, one point per cell of the grid."""
     points = _cell_points(run, lambda own: 100 * accuracy([p.standard for p in own]))
     return _draw_points(run, folder, "standard_lift", points, "accuracy of standard RAG (%)")
 
 
 def plot_recall(run: Run, folder: Path) -> list[Path]:
-    """Draws how much of the old, new and neutral turns retrieval found."""
+    """Draws the share of old, new and distractor turns that were retrieved."""
     kept = [o for o in headline(run) if o.condition.setting != "bag"]
-    # Every path and reader gets the same candidates: one outcome an instance is enough.
+    # Every path and reader gets the same candidates: one outcome per instance is enough.
     single = {(o.condition.dataset, o.condition.retrieval, o.instance): o for o in kept}
     series: dict[str, list[float | None]] = {}
     for name in arrangements(kept):
@@ -117,7 +117,7 @@ def plot_forest(run: Run, folder: Path) -> list[Path]:
         found = interval(own)
         rows.append((f"{reader} · {dataset} · {name}", found.low, found.mean, found.high))
     paint = partial(_paint_forest, rows=rows, x=_lift_label(run))
-    return draw(folder, "lift_forest", paint, figsize=charts.tall(len(rows), each=0.22))
+    return draw(folder, "lift_forest", paint, figsize=charts.figure_size(len(rows), each=0.22))
 
 
 def _paint_forest(axes: Any, rows: Sequence[tuple[str, float, float, float]], x: str) -> None:
@@ -139,7 +139,7 @@ def plot_families(run: Run, folder: Path) -> list[Path]:
         errors={"ΔGC": [measured[name].spread for name in ranked]},
         x=_lift_label(run),
     )
-    return draw(folder, "lift_families", paint, figsize=charts.tall(len(ranked)))
+    return draw(folder, "lift_families", paint, figsize=charts.figure_size(len(ranked)))
 
 
 def plot_bag(run: Run, folder: Path) -> list[Path]:
@@ -158,11 +158,11 @@ def plot_bag(run: Run, folder: Path) -> list[Path]:
     }
     names = [f"{reader} (ΔGC {means[reader]:+.1f})" for reader in ranked]
     paint = partial(_paint_shares, names=names, series=series, x=f"accuracy{_kappa(run)}")
-    return draw(folder, "bag_readers", paint, figsize=charts.tall(len(ranked), each=0.5))
+    return draw(folder, "bag_readers", paint, figsize=charts.figure_size(len(ranked), each=0.5))
 
 
 def plot_settings(run: Run, folder: Path) -> list[Path]:
-    """Draws ΔGC for each reader and for all, side by side for each arrangement."""
+    """Draws ΔGC for each reader and for all readers, by arrangement."""
     found = pairs(headline(run))
     columns = arrangements(pair.gcmem for pair in found)
     if len(columns) < 2:
@@ -183,12 +183,12 @@ def plot_settings(run: Run, folder: Path) -> list[Path]:
         },
         x=_lift_label(run),
     )
-    size = charts.tall(len(rows), each=0.14 * len(columns) + 0.1)
+    size = charts.figure_size(len(rows), each=0.14 * len(columns) + 0.1)
     return draw(folder, "settings", paint, figsize=size)
 
 
 def plot_shadows(run: Run, folder: Path) -> list[Path]:
-    """Draws how many shadows were removed per query, a histogram an arrangement."""
+    """Draws how many shadows were removed per query, one histogram per arrangement."""
     kept = [o for o in headline(run) if o.condition.path == GCMEM]
     series = {
         name: [o.shadows for o in kept if arrangement(o.condition) == name]
@@ -197,7 +197,10 @@ def plot_shadows(run: Run, folder: Path) -> list[Path]:
     if not series:
         return []
     paint = partial(
-        charts.steps, series=series, x="shadows removed per query (chunks)", y="share of queries"
+        charts.histograms,
+        series=series,
+        x="shadows removed per query (chunks)",
+        y="share of queries",
     )
     return draw(folder, "shadow_distribution", paint)
 
@@ -251,7 +254,7 @@ def _cell_points(
 
 
 def _cells(found: Sequence[Pair]) -> dict[tuple[str, str, str], list[Pair]]:
-    """Groups pairs by reader, dataset and arrangement, each in its order."""
+    """Groups pairs by reader, dataset and arrangement, in their fixed orders."""
     order = arrangements(pair.gcmem for pair in found)
     readers = list(dict.fromkeys(pair.condition.reader for pair in found))
     cells = group(
@@ -290,4 +293,4 @@ PLOTS: Mapping[str, Callable[[Run, Path], list[Path]]] = {
     "accuracy_k": plot_k,
     "keep_recall": plot_keep,
 }
-"""Each figure's name and what draws it; a plot returns no paths where a run has no data for it."""
+"""The function that draws each figure, by name; it returns no paths if the run has no data."""

@@ -1,4 +1,4 @@
-"""The figures about κ: what each oracle is worth, and what it costs in true chunks."""
+"""The figures about κ: each oracle's benefit, and the true chunks it removes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gcmem.bench.report.lift import (
     accuracy,
     arrangement,
     group,
+    instance_key,
     mean,
     pairs,
-    place,
 )
 from gcmem.bench.run.outcomes import Outcome, Run, answered
 
@@ -26,19 +26,20 @@ UNNAMED = "(unnamed)"
 
 
 def plot_oracles(run: Run, folder: Path) -> list[Path]:
-    """Draws GC-Mem's accuracy and κ's F1 for each oracle, on what every oracle was asked."""
+    """Draws GC-Mem's accuracy and κ's F1 by oracle, on the instances that all oracles judged."""
     plain = [pair for pair in pairs(run.outcomes) if pair.gcmem.ratio is None]
     by_oracle = group(plain, lambda pair: pair.condition.oracle)
     if not by_oracle:
         return []
-    shared = set.intersection(*({place(p.gcmem) for p in own} for own in by_oracle.values()))
+    shared = set.intersection(*({instance_key(p.gcmem) for p in own} for own in by_oracle.values()))
     if not shared:
         return []
     asked = {
-        name: [p.gcmem for p in own if place(p.gcmem) in shared] for name, own in by_oracle.items()
+        name: [p.gcmem for p in own if instance_key(p.gcmem) in shared]
+        for name, own in by_oracle.items()
     }
-    # Each answer of standard RAG is in as many pairs as there are oracles: the mean is the same.
-    baseline = accuracy([pair.standard for pair in plain if place(pair.gcmem) in shared])
+    # Each answer of standard RAG occurs once per oracle, which doesn't change the mean.
+    baseline = accuracy([pair.standard for pair in plain if instance_key(pair.gcmem) in shared])
     ranked = sorted(asked, key=lambda name: -accuracy(asked[name]))
     paint = partial(
         _paint_oracles,
@@ -46,7 +47,7 @@ def plot_oracles(run: Run, folder: Path) -> list[Path]:
         baseline=baseline,
         answers=len(shared),
     )
-    return draw(folder, "oracles", paint, figsize=charts.tall(len(ranked), each=0.45))
+    return draw(folder, "oracles", paint, figsize=charts.figure_size(len(ranked), each=0.45))
 
 
 def _paint_oracles(
@@ -71,14 +72,14 @@ def _paint_oracles(
 
 
 def plot_keep(run: Run, folder: Path) -> list[Path]:
-    """Draws the share of true chunks that stay against κ's recall, a point a dataset and κ."""
+    """Draws the share of true chunks kept against κ's recall, one point per dataset and κ."""
     asked = [o for o in answered(run.outcomes) if o.condition.path == GCMEM and o.ratio is None]
     cells = group(
         asked, lambda o: (o.condition.oracle, o.condition.dataset, arrangement(o.condition))
     )
     points: dict[str, list[tuple[float, float, bool]]] = {}
     for (oracle, _, name), own in cells.items():
-        kept, gold = mean(o.keep_rate for o in own), _gold(own)
+        kept, gold = mean(o.keep_rate for o in own), _stale_candidates(own)
         if kept is not None and gold:
             recall = sum(o.true_positives for o in own) / gold
             spot = (recall, kept, name == BAG)
@@ -89,7 +90,7 @@ def plot_keep(run: Run, folder: Path) -> list[Path]:
 
 def _paint_keep(axes: Any, groups: Mapping[str, Sequence[tuple[float, float, bool]]]) -> None:
     charts.scatter(
-        axes, groups, x="recall of κ (gold pairs found)", y="keep rate (true chunks that stay)",
+        axes, groups, x="recall of κ (stale chunks removed)", y="keep rate (true chunks kept)",
         fills=SETTING_FILLS,
     )  # fmt: skip
     axes.set_xlim(-0.03, 1.03)
@@ -98,7 +99,7 @@ def _paint_keep(axes: Any, groups: Mapping[str, Sequence[tuple[float, float, boo
     charts.per_cent(axes.yaxis)
 
 
-def _gold(outcomes: Sequence[Outcome]) -> int:
+def _stale_candidates(outcomes: Sequence[Outcome]) -> int:
     return sum(o.true_positives + o.false_negatives for o in outcomes)
 
 

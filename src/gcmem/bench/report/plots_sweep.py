@@ -14,7 +14,7 @@ from gcmem.bench.run.outcomes import Condition, Outcome, Run
 
 
 def plot_ratio(run: Run, folder: Path) -> list[Path]:
-    """Draws the accuracy of each path against N:M, the old chunks for each new one."""
+    """Draws the accuracy of each path against N:M, the old chunks per new chunk."""
     swept = [o for o in one_oracle(run) if o.ratio is not None]
     series = _curves(swept, lambda outcome: float(outcome.ratio or 0))
     paint = partial(_paint_curves, series=series, x="old chunks per new chunk, N:M", log_x=True)
@@ -22,7 +22,7 @@ def plot_ratio(run: Run, folder: Path) -> list[Path]:
 
 
 def plot_k(run: Run, folder: Path) -> list[Path]:
-    """Draws the accuracy of each path against k, over the cells that were asked at every k."""
+    """Draws the accuracy of each path against k, over the cells that were run at every k."""
     plain = [o for o in one_oracle(run) if o.ratio is None and o.condition.setting != "bag"]
     cells = group(plain, _without_k)
     widths = {cell: len({o.condition.k for o in own}) for cell, own in cells.items()}
@@ -52,7 +52,7 @@ def _paint_curves(
 def _curves(
     swept: Sequence[Outcome], across: Callable[[Outcome], float]
 ) -> dict[str, list[tuple[float, float]]]:
-    """Returns the accuracy at each place, a series a path (and arrangement, where they differ)."""
+    """Returns (x, accuracy) points, one series per path and, if several, per arrangement."""
     several = len(arrangements(swept)) > 1
     named = group(
         swept,

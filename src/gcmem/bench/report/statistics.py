@@ -1,4 +1,4 @@
-"""Differences between two paired series: how large, how certain; all of it by scipy."""
+"""Size and significance of the difference between two paired series, computed with scipy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIGNIFICANT = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
-    """Two boolean series of the same instances, in the instances' order."""
+    """Two boolean series over the same instances, in the same order."""
 
     instances: tuple[str, ...]
     a: tuple[bool, ...]
@@ -31,19 +31,19 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The mean of B less that of A, with its bootstrap interval."""
+    """The mean of B minus the mean of A, with its bootstrap interval."""
 
     difference: float
     low: float
     high: float
     pairs: int
     method: str
-    """"BCa", or "percentile" where BCa is undefined."""
+    """"BCa", or "percentile" if BCa is undefined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McNemar:
-    """The exact test of the discordant pairs."""
+    """The exact McNemar test of the discordant pairs."""
 
     only_a: int
     only_b: int
@@ -53,14 +53,14 @@ class McNemar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """All that is said of two paired series."""
+    """The difference between two paired series, and its test."""
 
     difference: Difference
     test: McNemar
 
 
 def paired(a: Sequence[Outcome], b: Sequence[Outcome]) -> Pairs:
-    """Matches two lists of outcomes by instance; an error in either leaves the instance out."""
+    """Matches two lists of outcomes by instance; instances with an error in either are dropped."""
     left, right = _by_instance(a), _by_instance(b)
     shared = tuple(sorted(left.keys() & right.keys()))
     return Pairs(
@@ -71,7 +71,7 @@ def paired(a: Sequence[Outcome], b: Sequence[Outcome]) -> Pairs:
 
 
 def compare_outcomes(a: Sequence[Outcome], b: Sequence[Outcome]) -> Comparison | None:
-    """Compares the accuracy of B with that of A; None where no instance was answered in both."""
+    """Compares the accuracy of B with that of A; None if no instance was answered in both."""
     pairs = paired(a, b)
     if not pairs.instances:
         return None
@@ -81,7 +81,7 @@ def compare_outcomes(a: Sequence[Outcome], b: Sequence[Outcome]) -> Comparison |
 
 
 def paired_difference(a: Sequence[Outcome], b: Sequence[Outcome]) -> float | None:
-    """Returns only how much more accurate B is than A; None where they share no instance."""
+    """Returns B's accuracy minus A's, or None if they share no answered instance."""
     pairs = paired(a, b)
     return (sum(pairs.b) - sum(pairs.a)) / len(pairs.a) if pairs.a else None
 
@@ -116,14 +116,14 @@ def mcnemar(a: Sequence[bool], b: Sequence[bool]) -> McNemar:
 
 
 def false_discovery(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Returns the p-values adjusted after Benjamini and Hochberg, in the order given."""
+    """Returns the p-values with the Benjamini-Hochberg adjustment, in the given order."""
     if not p_values:
         return ()
     return tuple(float(p) for p in _stats().false_discovery_control(p_values, method="bh"))
 
 
 def stars(p: float) -> str:
-    """Returns the paper's mark of significance: a star at p < 0.01."""
+    """Returns a star if p < 0.01, the paper's mark of significance."""
     return "*" if p < SIGNIFICANT else ""
 
 
@@ -141,15 +141,15 @@ def _by_instance(outcomes: Sequence[Outcome]) -> dict[str, bool]:
 def _check(a: Sequence[bool], b: Sequence[bool]) -> None:
     if len(a) != len(b) or not a:
         raise InvalidInputError(
-            f"{len(a)} and {len(b)} values: pass two series of the same length, not empty"
+            f"{len(a)} and {len(b)} values: pass two non-empty series of the same length"
         )
 
 
 def _interval(values: Any, method: str, resamples: int, seed: int) -> tuple[float, float]:
     if len(values) == 1:
-        values = np.repeat(values, 2)  # scipy asks for two; every resample is the same either way
+        values = np.repeat(values, 2)  # scipy needs two values; all resamples are equal anyway
     with warnings.catch_warnings():
-        # Without variance BCa divides by zero and says so; the caller then takes the percentiles.
+        # Without variance BCa divides by zero and warns; the caller then uses percentiles.
         warnings.simplefilter("ignore")
         found = (
             _stats()

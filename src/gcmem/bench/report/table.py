@@ -1,4 +1,4 @@
-"""A table of a report, and its three renderings: Markdown, CSV and LaTeX."""
+"""A table of a report, rendered as Markdown, CSV or LaTeX."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gcmem.types import FrozenDict
 
 NONE = "–"
-"""What stands where there is no figure."""
+"""Shown if there is no figure."""
 LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -43,7 +43,7 @@ LATEX = str.maketrans(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Named columns and rows of text; units stand in the header, what needs saying in the note."""
+    """Named columns and rows of text; units are in the header, explanations in the note."""
 
     name: str
     title: str
@@ -58,7 +58,7 @@ class Table:
 
 
 def to_markdown(table: Table) -> str:
-    """Returns the table as Markdown, its title as a heading."""
+    """Returns the table as Markdown, with its title as a heading."""
     lines = [
         f"### {table.title}",
         "",
@@ -72,7 +72,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """Returns the columns and rows as CSV; a figure that is missing is an empty cell."""
+    """Returns the columns and rows as CSV; missing figures are empty cells."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)
@@ -81,7 +81,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """Returns the table as a LaTeX table with the rules of booktabs."""
+    """Returns the table as a LaTeX table with booktabs rules."""
     layout = "".join("r" if numeric else "l" for numeric in _numeric(table))
     caption = f"{table.title}. {table.note}" if table.note else table.title
     body = [" & ".join(cell.translate(LATEX) for cell in row) + r" \\" for row in table.rows]
@@ -107,31 +107,31 @@ def to_latex(table: Table) -> str:
 RENDERERS: Mapping[str, Callable[[Table], str]] = FrozenDict(
     {"md": to_markdown, "csv": to_csv, "tex": to_latex}
 )
-"""By file suffix."""
+"""Renderers by file suffix."""
 
 
 def percent(share: float | None) -> str:
-    """Returns a share as a percentage without its sign, "24.4"."""
+    """Returns a share as a percentage without the percent sign, such as "24.4"."""
     return fixed(None if share is None else 100 * share, 1)
 
 
 def points(difference: float | None) -> str:
-    """Returns a difference of shares in percentage points, with its sign."""
+    """Returns a difference of shares in percentage points, with plus or minus sign."""
     return NONE if difference is None else f"{100 * difference + 0.0:+.1f}".replace("-0.0", "+0.0")
 
 
 def fixed(value: float | None, decimals: int) -> str:
-    """Returns a number with so many decimals."""
+    """Returns a number with the given number of decimals."""
     return NONE if value is None else f"{value:.{decimals}f}"
 
 
 def probability(p: float | None) -> str:
-    """Returns a p-value; the very small ones as a bound."""
+    """Returns a p-value; very small ones as "<0.0001"."""
     return NONE if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Returns the mean, None of nothing."""
+    """Returns the mean, or None for an empty sequence."""
     return sum(values) / len(values) if values else None
 
 
@@ -140,7 +140,7 @@ def _escaped(cell: str) -> str:
 
 
 def _numeric(table: Table) -> list[bool]:
-    """Says of every column whether it holds figures, which are set to the right."""
+    """Returns for each column whether it contains figures, which are right-aligned."""
     return [
         any(cell[-1:].isdigit() for cell in cells)
         and all(cell in ("", NONE, "∞") or cell[0] in "+-<[0123456789" for cell in cells)

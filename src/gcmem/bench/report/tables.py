@@ -1,4 +1,4 @@
-"""Every table of a report by name, each a function of a run."""
+"""The tables of a report by name; each is a function of a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TABLES: Mapping[str, Callable[[Run], Table | None]] = FrozenDict(
         "keep-rate": tables_appendix.keep_rate,
     }
 )
-"""By name; a function returns None where the run has no data for its table."""
+"""Table functions by name; they return None if the run has no data for the table."""
 
 
 def make_tables(run: Run) -> tuple[Table, ...]:

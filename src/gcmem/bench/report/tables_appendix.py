@@ -1,4 +1,4 @@
-"""The tables of the paper's appendix over retrieval, and what gcmem reports beyond them."""
+"""The retrieval tables of the paper's appendix, and tables that only gcmem reports."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from gcmem.bench.report import paper
 from gcmem.bench.report.cells import (
-    Asked,
+    CellOutcomes,
     accuracy,
     all_errors,
-    asked,
+    cell_outcomes,
     cells,
     grouped,
     mean_accuracy,
     mean_delta,
     mean_shadows,
+    oracle_label,
     pooled_as_in_paper,
-    shown,
 )
 from gcmem.bench.report.statistics import false_discovery, stars
 from gcmem.bench.report.table import NONE, Table, fixed, mean, percent, points, probability
@@ -30,10 +30,10 @@ KINDS = ("old", "new", "distractor")
 
 
 def headline(run: Run) -> Table | None:
-    """Standard, timestamp and gcmem by dataset and retrieval, averaged over cells."""
-    items = asked(run, bag=False, need=PATHS)
+    """Accuracy of standard, timestamp and gcmem by dataset and retrieval, averaged over cells."""
+    items = cell_outcomes(run, bag=False, need=PATHS)
     rows = []
-    for key, group in grouped(items, lambda i: (i.cell.dataset, *i.cell.way, i.oracle)):
+    for key, group in grouped(items, lambda i: (i.cell.dataset, *i.cell.retrieval_and_k, i.oracle)):
         its = paper.HEADLINE.at(group[0].cell.dataset, group[0].cell.stm)
         rows.append(
             (
@@ -60,7 +60,7 @@ def headline(run: Run) -> Table | None:
 
 def conditions(run: Run) -> Table | None:
     """Every cell and oracle: accuracy, recall, shadows, errors and time."""
-    rows = [_condition_row(item) for item in asked(run)]
+    rows = [_condition_row(item) for item in cell_outcomes(run)]
     return rows_or_none(
         name="conditions",
         title="Every condition",
@@ -73,13 +73,13 @@ def conditions(run: Run) -> Table | None:
             *("paper shadows", "paper n", "paper errors", "paper wall s"),
         ),
         rows=rows,
-        note=f"n counts the instances, errors the failed outcomes of the three paths. {PAIRED} The "
-        f"paper's figures: {paper.CONDITIONS.source}, by the reader's name; its seconds are of "
-        f"the whole cell. For the bag: {paper.BAG_PER_MODEL.source}.",
+        note="n is the number of instances, errors the failed outcomes of the three paths. "
+        f"{PAIRED} The paper's figures: {paper.CONDITIONS.source}, by the reader's name; its "
+        f"seconds are per cell. For the bag: {paper.BAG_PER_MODEL.source}.",
     )
 
 
-def _condition_row(item: Asked) -> tuple[str, ...]:
+def _condition_row(item: CellOutcomes) -> tuple[str, ...]:
     cell = item.cell
     outcomes = [o for path in PATHS for o in item.of(path)]
     its = paper.CONDITIONS.at(cell.dataset, cell.stm, cell.model, cell.mode)
@@ -87,7 +87,7 @@ def _condition_row(item: Asked) -> tuple[str, ...]:
         its = paper.BAG_PER_MODEL.at(cell.model, cell.dataset)
     names = (*PATHS, "delta", *KINDS, "shadows", "n", "errors", "wall_s")
     return (
-        *(*cell.labels, shown(item.oracle)),
+        *(*cell.labels, oracle_label(item.oracle)),
         *(percent(item.accuracy(path)) for path in PATHS),
         points(item.delta()),
         *recall_cells(outcomes),
@@ -100,7 +100,7 @@ def _condition_row(item: Asked) -> tuple[str, ...]:
 
 
 def recall_cells(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """Returns the mean retrieval recall of old, new and distractors, where it was measured."""
+    """Returns the mean retrieval recall of old, new and distractor turns, as table cells."""
     found = answered(outcomes)
     old = [o.recall_old for o in found if o.recall_old is not None]
     new = [o.recall_new for o in found if o.recall_new is not None]
@@ -110,11 +110,13 @@ def recall_cells(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
 
 def prompt_modes(run: Run) -> Table | None:
     """ΔGC under the two prompt modes, by retrieval and reader."""
-    items = asked(run, bag=False, need=("standard", "gcmem"))
+    items = cell_outcomes(run, bag=False, need=("standard", "gcmem"))
     if not {item.cell.mode for item in items}.issuperset(MODES):
         return None
     rows = []
-    for key, group in grouped(items, lambda i: (i.cell.pool, *i.cell.way, i.cell.reader, i.oracle)):
+    for key, group in grouped(
+        items, lambda i: (i.cell.pool, *i.cell.retrieval_and_k, i.cell.reader, i.oracle)
+    ):
         cell = group[0].cell
         its = paper.MODES.at(cell.stm, cell.model) if pooled_as_in_paper(group) else paper.ABSENT
         by_mode = [[item for item in group if item.cell.mode == mode] for mode in MODES]
@@ -142,12 +144,12 @@ def prompt_modes(run: Run) -> Table | None:
 
 
 def retrieval_recall(run: Run) -> Table | None:
-    """Which share of the old, new and distracting turns reached the candidate set."""
+    """Share of the old, new and distractor turns that reached the candidate set."""
     found: dict[tuple[str, ...], list[Outcome]] = {}
     stm: dict[tuple[str, ...], str] = {}
     for cell, paths in cells(run.outcomes).items():
         if not cell.bag:
-            key: tuple[str, ...] = (cell.dataset, *cell.way)
+            key: tuple[str, ...] = (cell.dataset, *cell.retrieval_and_k)
             stm[key] = cell.stm
             found.setdefault(key, []).extend(
                 o
@@ -170,17 +172,17 @@ def retrieval_recall(run: Run) -> Table | None:
             *(f"paper {kind} %" for kind in KINDS),
         ),
         rows=rows,
-        note="Share of an instance's turns of a kind among its candidates; means over all "
+        note="Share of an instance's turns of each kind among its candidates; means over all "
         f"answers. The paper's figures: {paper.RECALL.source}.",
     )
 
 
 def shadows(run: Run) -> Table | None:
-    """How many chunks gcmem removed an instance."""
+    """Chunks that gcmem removed per instance."""
     rows = []
     for key, group in grouped(
-        asked(run, need=("gcmem",)),
-        lambda i: (i.cell.pool, *i.cell.way, i.cell.reader, i.cell.mode, i.oracle),
+        cell_outcomes(run, need=("gcmem",)),
+        lambda i: (i.cell.pool, *i.cell.retrieval_and_k, i.cell.reader, i.cell.mode, i.oracle),
     ):
         cell = group[0].cell
         its = paper.ABSENT
@@ -191,7 +193,7 @@ def shadows(run: Run) -> Table | None:
         rows.append((*key, fixed(mean_shadows(group), 2), *counts, its.get("shadows", NONE)))
     return rows_or_none(
         name="shadows",
-        title="Shadows removed an instance",
+        title="Shadows removed per instance",
         columns=(
             *("Datasets", "Retrieval", "k", "Reader", "Mode", "Oracle"),
             *("shadows", "datasets", "errors", "paper shadows"),
@@ -203,8 +205,8 @@ def shadows(run: Run) -> Table | None:
 
 
 def head_to_head(run: Run) -> Table | None:
-    """Timestamp re-ranking against gcmem, instance by instance."""
-    items = asked(run, need=("timestamp", "gcmem"))
+    """Timestamp re-ranking compared with gcmem, instance by instance."""
+    items = cell_outcomes(run, need=("timestamp", "gcmem"))
     found = [(item, c) for item in items if (c := item.compared(base="timestamp"))]
     adjusted = false_discovery([comparison.test.p for _, comparison in found])
     rows = []
@@ -235,9 +237,9 @@ def head_to_head(run: Run) -> Table | None:
             *(*(f"paper {path} %" for path in PATHS), "paper winner", "paper gap pp"),
         ),
         rows=rows,
-        note="A win: gcmem is right and timestamp is not. The difference is gcmem less timestamp; "
-        f"a star is an adjusted p < 0.01. {PAIRED} The paper's figures: "
-        f"{paper.HEAD_TO_HEAD.source}, with the buffer on; its gap is that of its winner.",
+        note="A win: gcmem is right and timestamp is not. The difference is gcmem minus timestamp; "
+        f"a star means adjusted p < 0.01. {PAIRED} The paper's figures: "
+        f"{paper.HEAD_TO_HEAD.source}, with the buffer on; its gap is the winner's lead.",
     )
 
 
@@ -251,7 +253,7 @@ def sweep(run: Run) -> Table | None:
             by_ratio = (accuracy([o for o in outcomes if o.ratio == r]) for r in ratios)
             rows.append(
                 (
-                    *(*cell.labels, path, shown(oracle)),
+                    *(*cell.labels, path, oracle_label(oracle)),
                     *(percent(share) for share in by_ratio),
                     *(percent(accuracy(outcomes)), str(len(answered(outcomes)))),
                     str(len(outcomes) - len(answered(outcomes))),
@@ -265,12 +267,12 @@ def sweep(run: Run) -> Table | None:
             *("all %", "n", "errors"),
         ),
         rows=rows,
-        note="N old chunks to M new ones. The paper has no such table.",
+        note="N old chunks per M new chunks. The paper has no such table.",
     )
 
 
 def keep_rate(run: Run) -> Table | None:
-    """What was kept and removed, and how the answers went wrong."""
+    """Shares of chunks kept and removed, and kinds of wrong answers."""
     rows = []
     for cell, paths in cells(run.outcomes).items():
         for (path, oracle), outcomes in paths.items():
@@ -279,7 +281,7 @@ def keep_rate(run: Run) -> Table | None:
             gone = [o.stale_removed for o in found if o.stale_removed is not None]
             rows.append(
                 (
-                    *(*cell.labels, path, shown(oracle)),
+                    *(*cell.labels, path, oracle_label(oracle)),
                     *(percent(mean(kept)), percent(mean(gone))),
                     percent(mean([o.stale for o in found])),
                     percent(mean([o.unclear for o in found])),
@@ -288,13 +290,13 @@ def keep_rate(run: Run) -> Table | None:
             )
     return rows_or_none(
         name="keep-rate",
-        title="What stays, what goes, and how answers fail",
+        title="Chunks kept and removed, and wrong answers",
         columns=(
             *(*CELL, "Path", "Oracle", "still true kept %", "stale removed %"),
             *("stale answers %", "abstentions %", "n", "errors"),
         ),
         rows=rows,
-        note="Kept and removed are shares of the candidates of an instance, averaged over "
+        note="Kept and removed are shares of an instance's candidates, averaged over "
         "instances. The paper has no such table.",
     )
 
@@ -302,7 +304,7 @@ def keep_rate(run: Run) -> Table | None:
 def rows_or_none(
     *, name: str, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], note: str
 ) -> Table | None:
-    """Returns the table; None where there is no row."""
+    """Returns the table, or None if it has no rows."""
     if not rows:
         return None
     return Table(name=name, title=title, columns=columns, rows=tuple(rows), note=note)

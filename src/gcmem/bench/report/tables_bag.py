@@ -1,4 +1,4 @@
-"""The tables of the paper's appendix over the bag of facts: every chunk is a candidate."""
+"""The bag-of-facts tables of the paper's appendix: every chunk is a candidate."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from gcmem.bench.report import paper
 from gcmem.bench.report.cells import (
-    Asked,
+    CellOutcomes,
     all_errors,
-    asked,
+    cell_outcomes,
     grouped,
     mean_accuracy,
     mean_delta,
@@ -28,13 +28,13 @@ from gcmem.bench.report.tables_main import (
 )
 from gcmem.bench.run.outcomes import Run
 
-WAYS = ("off", "on", "bag")
+BUFFERS = ("off", "on", "bag")
 
 
 def bag_headline(run: Run) -> Table | None:
-    """The means over readers by dataset, with the deviation between readers."""
+    """Means over readers by dataset, with the standard deviation between readers."""
     rows = []
-    items = asked(run, bag=True, need=("standard", "gcmem"))
+    items = cell_outcomes(run, bag=True, need=("standard", "gcmem"))
     for key, group in grouped(items, lambda i: (i.cell.dataset, i.oracle)):
         its = paper.BAG_HEADLINE.at(key[0])
         readers = [found for _, found in grouped(group, lambda i: (i.cell.reader,))]
@@ -77,9 +77,9 @@ def _deviation(values: Sequence[float | None]) -> float | None:
 
 
 def bag_per_model(run: Run) -> Table | None:
-    """Every reader and dataset, averaged over prompt modes."""
+    """Figures for every reader and dataset, averaged over prompt modes."""
     rows = []
-    items = asked(run, bag=True, need=("standard", "gcmem"))
+    items = cell_outcomes(run, bag=True, need=("standard", "gcmem"))
     for key, group in grouped(items, lambda i: (i.cell.reader, i.cell.dataset, i.oracle)):
         its = paper.BAG_PER_MODEL.at(group[0].cell.model, key[1])
         rows.append(
@@ -112,7 +112,7 @@ def bag_per_model(run: Run) -> Table | None:
 
 
 def bag_ranking(run: Run) -> Table | None:
-    """The readers ranked by their gain."""
+    """Readers ranked by ΔGC."""
     rows: list[tuple[str, ...]] = []
     ranks: dict[str, int] = {}
     for key, group in bag_means(run):
@@ -137,17 +137,17 @@ def bag_ranking(run: Run) -> Table | None:
 def bag_across(run: Run) -> Table | None:
     """ΔGC without the recency buffer, with it, and with every chunk."""
     rows = []
-    items = [i for i in asked(run, need=("standard", "gcmem")) if i.cell.bag or i.cell.stm]
+    items = [i for i in cell_outcomes(run, need=("standard", "gcmem")) if i.cell.bag or i.cell.stm]
     for key, group in grouped(items, lambda i: (i.cell.dataset, i.cell.reader, i.oracle)):
-        found = {way: [item for item in group if _way(item) == way] for way in WAYS}
+        found = {buffer: [item for item in group if _buffer(item) == buffer] for buffer in BUFFERS}
         if not found["bag"] or not (found["off"] or found["on"]):
             continue
         its = paper.ABSENT
         if key[0] == "chat-medium":
             its = paper.BAG_ACROSS.at(group[0].cell.model)
-        deltas = (points(mean_delta(found[way])) for way in WAYS)
+        deltas = (points(mean_delta(found[buffer])) for buffer in BUFFERS)
         errors = all_errors(group, "standard", "gcmem")
-        rows.append((*key, *deltas, errors, *(its.get(way, NONE) for way in WAYS)))
+        rows.append((*key, *deltas, errors, *(its.get(buffer, NONE) for buffer in BUFFERS)))
     figures = ("dense ΔGC pp", "paper ΔGC pp", "bag ΔGC pp")
     return rows_or_none(
         name="bag-across",
@@ -166,5 +166,5 @@ def bag_across(run: Run) -> Table | None:
     )
 
 
-def _way(item: Asked) -> str:
+def _buffer(item: CellOutcomes) -> str:
     return "bag" if item.cell.bag else item.cell.stm

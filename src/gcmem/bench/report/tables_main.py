@@ -1,4 +1,4 @@
-"""The tables of the paper's main text, over a run's outcomes."""
+"""The tables of the paper's main text, from a run's outcomes."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from gcmem.bench.data.instances import Instance
 from gcmem.bench.data.shipped import shipped
 from gcmem.bench.report import paper
 from gcmem.bench.report.cells import (
-    Asked,
+    CellOutcomes,
     accuracy,
     all_errors,
-    asked,
+    cell_outcomes,
     cells,
     grouped,
     mean_accuracy,
     mean_delta,
     mean_shadows,
+    oracle_label,
     pooled_as_in_paper,
-    shown,
 )
 from gcmem.bench.report.describe import describe
 from gcmem.bench.report.statistics import Comparison, compare_outcomes, false_discovery, stars
 from gcmem.bench.report.table import NONE, Table, fixed, mean, percent, points, probability
 from gcmem.bench.run.outcomes import Outcome, Run, answered
 
-PAIRED = "Differences are over the instances that were answered on both sides."
-MEANS = f"Means over cells (readers and prompt modes), every cell weighing the same. {PAIRED}"
+PAIRED = "Differences use the instances that both sides answered."
+MEANS = f"Means over cells (readers and prompt modes) with equal weights. {PAIRED}"
 LEAST_RECALL = 0.5
 STAGES = ("retrieve", "conflict", "dominance", "read")
 FACTORS = ("recency", "relevance", "usage", "stability")
@@ -38,7 +38,7 @@ GREEK = dict(zip(("alpha", "beta", "gamma", "delta"), FACTORS, strict=True)) | d
 
 def baselines(run: Run) -> Table | None:
     """Accuracy of the baselines and gcmem in every retrieval cell, with ΔGC and its interval."""
-    items = asked(run, bag=False, need=("standard", "gcmem"))
+    items = cell_outcomes(run, bag=False, need=("standard", "gcmem"))
     found = [(item, comparison) for item in items if (comparison := item.compared())]
     if not found:
         return None
@@ -70,20 +70,20 @@ def baselines(run: Run) -> Table | None:
             *("paper standard %", "paper timestamp %", "paper gcmem %"),
         ),
         rows=tuple(rows),
-        note="ΔGC is gcmem less standard: paired bootstrap, exact McNemar; a star is an adjusted "
-        f"p < 0.01. {PAIRED} The paper's figures are of its mutation benchmark "
-        f"({paper.BASELINES.source}), of one split a model, by the reader's name.",
+        note="ΔGC is gcmem minus standard: paired bootstrap, exact McNemar; a star means adjusted "
+        f"p < 0.01. {PAIRED} The paper's figures are for its mutation benchmark "
+        f"({paper.BASELINES.source}), one split per model, matched by the reader's name.",
     )
 
 
-def _mutation(item: Asked) -> Mapping[str, str]:
+def _mutation(item: CellOutcomes) -> Mapping[str, str]:
     if item.cell.dataset != "mutation" or item.cell.stm != "off":
         return paper.ABSENT
     return paper.BASELINES.at(item.cell.model)
 
 
 def difference_cells(comparison: Comparison | None) -> tuple[str, str, str]:
-    """Returns difference, interval and p of a comparison, as cells."""
+    """Returns a comparison's difference, interval and p-value, as table cells."""
     if comparison is None:
         return NONE, NONE, NONE
     found = comparison.difference
@@ -92,12 +92,12 @@ def difference_cells(comparison: Comparison | None) -> tuple[str, str, str]:
 
 
 def stm_lift(run: Run) -> Table | None:
-    """What the recency buffer does to standard and gcmem, averaged over cells."""
-    items = asked(run, bag=False, need=("standard", "gcmem"))
+    """Effect of the recency buffer on standard and gcmem, averaged over cells."""
+    items = cell_outcomes(run, bag=False, need=("standard", "gcmem"))
     if not any(item.cell.retrieval == "paper" for item in items):
         return None
     rows = []
-    for key, group in grouped(items, lambda i: (i.cell.dataset, *i.cell.way, i.oracle)):
+    for key, group in grouped(items, lambda i: (i.cell.dataset, *i.cell.retrieval_and_k, i.oracle)):
         its = paper.STM_LIFT.at(group[0].cell.dataset, group[0].cell.stm)
         rows.append(
             (
@@ -123,9 +123,9 @@ def stm_lift(run: Run) -> Table | None:
 
 
 def efficacy(*, recall: float | None, delta: float | None) -> str:
-    """Returns the class that the paper's table gives: recall over a half is what it takes.
+    """Returns the paper's class of an oracle: "Optimal", "Marginal" or "Fails".
 
-    Its rows follow from: no gain fails, a gain at a recall of a half or less is marginal.
+    No gain fails; a gain with a recall of at most 0.5 is marginal.
     """
     if recall is None or delta is None:
         return NONE
@@ -135,10 +135,10 @@ def efficacy(*, recall: float | None, delta: float | None) -> str:
 
 
 def detectors(run: Run) -> Table | None:
-    """Precision and recall of every oracle on the candidate sets, with what it brought."""
+    """Precision and recall of every oracle on the candidate sets, with its ΔGC."""
     items = [
         item
-        for item in asked(run, need=("gcmem",))
+        for item in cell_outcomes(run, need=("gcmem",))
         if any(o.true_positives + o.false_negatives for o in answered(item.of("gcmem")))
     ]
     if not items:
@@ -153,7 +153,7 @@ def detectors(run: Run) -> Table | None:
         names = ("precision", "recall", "f1", "delta", "efficacy")
         rows.append(
             (
-                *(shown(key[0]), *key[1:]),
+                *(oracle_label(key[0]), *key[1:]),
                 *(percent(precision), percent(recall), fixed(f1, 2), points(delta)),
                 efficacy(recall=recall, delta=delta),
                 all_errors(group, "gcmem"),
@@ -162,16 +162,16 @@ def detectors(run: Run) -> Table | None:
         )
     return Table(
         name="detectors",
-        title="Oracles: agreement with the gold pairs, and effect",
+        title="Oracles: agreement with gold, and effect",
         columns=(
             *("Oracle", "Dataset", "Setting", "precision %", "recall %", "F1", "ΔGC pp"),
             *("efficacy", "errors", "paper precision %", "paper recall %", "paper F1"),
             *("paper ΔGC pp", "paper efficacy"),
         ),
         rows=tuple(rows),
-        note="Pairs are counted over all candidate sets together. Optimal: recall over 50 % and a "
-        "gain; Marginal: a gain at 50 % or less; Fails: no gain. The paper's figures: "
-        f"{paper.DETECTORS.source}, where the model is oracle and reader.",
+        note="Removed chunks are counted over all candidate sets. Optimal: recall over 50 % and a "
+        "gain; Marginal: a gain at a recall of 50 % or less; Fails: no gain. The paper's figures: "
+        f"{paper.DETECTORS.source}, where the model is both oracle and reader.",
     )
 
 
@@ -185,7 +185,7 @@ def _agreement(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None,
 
 
 def multi_factor(run: Run) -> Table | None:
-    """The ablation: scores of several factors beside Φ_T, each against standard."""
+    """Ablation: multi-factor scores and Φ_T, each compared with standard."""
     rows = []
     for cell, paths in cells(run.outcomes).items():
         variants = {path for path, _ in paths if path.startswith("multi-factor:")}
@@ -197,7 +197,7 @@ def multi_factor(run: Run) -> Table | None:
             rows.append(
                 (
                     *cell.labels,
-                    *(path, shown(oracle), percent(accuracy(outcomes))),
+                    *(path, oracle_label(oracle), percent(accuracy(outcomes))),
                     *difference_cells(compare_outcomes(standard, outcomes)),
                     str(sum(bool(o.error) for o in outcomes)),
                     *(its.get("medium", NONE), its.get("large", NONE)),
@@ -215,12 +215,12 @@ def multi_factor(run: Run) -> Table | None:
         ),
         rows=tuple(rows),
         note=f"{PAIRED} The paper's figures ({paper.MULTI_FACTOR.source}) are by variant, for "
-        "o4-mini on its mutation benchmark; its timestamp-only variant stands beside gcmem, too.",
+        "o4-mini on its mutation benchmark; its timestamp-only variant is also next to gcmem.",
     )
 
 
 def factors(path: str) -> str:
-    """Returns the factors of a multi-factor path as the paper adds them up; gcmem's is time."""
+    """Returns a path's factors in the paper's notation; gcmem's factor is time."""
     if path == "gcmem":
         return FACTORS[0]
     names = path.partition(":")[2].lower().replace(" ", "").split("+")
@@ -231,7 +231,7 @@ def factors(path: str) -> str:
 
 
 def bag_of_facts(run: Run) -> Table | None:
-    """Every chunk in context: the readers' means, the largest gain first."""
+    """Means by reader with every chunk in context, largest gain first."""
     ranked = bag_means(run)
     if not ranked:
         return None
@@ -258,15 +258,15 @@ BAG_COLUMNS = (
 )
 
 
-def bag_means(run: Run) -> list[tuple[tuple[str, str, str], list[Asked]]]:
-    """Returns the bag cells by datasets, reader and oracle; the largest gain first."""
-    items = asked(run, bag=True, need=("standard", "gcmem"))
+def bag_means(run: Run) -> list[tuple[tuple[str, str, str], list[CellOutcomes]]]:
+    """Returns the bag cells by datasets, reader and oracle, largest gain first."""
+    items = cell_outcomes(run, bag=True, need=("standard", "gcmem"))
     found = list(grouped(items, lambda i: (i.cell.pool, i.cell.reader, i.oracle)))
     return sorted(found, key=lambda pair: (pair[0][0], -(mean_delta(pair[1]) or 0.0), pair[0]))
 
 
-def means_cells(group: Sequence[Asked]) -> tuple[str, ...]:
-    """Returns a group's standard, gcmem, ΔGC and shadows, and its cells and errors."""
+def means_cells(group: Sequence[CellOutcomes]) -> tuple[str, ...]:
+    """Returns a group's standard, gcmem, ΔGC, shadows, cell count and errors, as table cells."""
     return (
         percent(mean_accuracy(group, "standard")),
         percent(mean_accuracy(group, "gcmem")),
@@ -278,17 +278,17 @@ def means_cells(group: Sequence[Asked]) -> tuple[str, ...]:
 
 
 def paper_cells(its: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the paper's standard, gcmem, ΔGC and shadows."""
+    """Returns the paper's standard, gcmem, ΔGC and shadows, as table cells."""
     return tuple(its.get(name, NONE) for name in ("standard", "gcmem", "delta", "shadows"))
 
 
 def latency(run: Run) -> Table | None:
-    """Seconds an instance by stage, for every path."""
+    """Seconds per instance by stage, for every path."""
     timed: dict[tuple[str, ...], list[Outcome]] = {}
     stm: dict[tuple[str, ...], str] = {}
     for cell, paths in cells(run.outcomes).items():
         for (path, oracle), outcomes in paths.items():
-            key = (cell.dataset, *cell.way, path, shown(oracle))
+            key = (cell.dataset, *cell.retrieval_and_k, path, oracle_label(oracle))
             timed.setdefault(key, []).extend(outcomes)
             stm[key] = cell.stm
     rows = [
@@ -300,7 +300,7 @@ def latency(run: Run) -> Table | None:
         return None
     return Table(
         name="latency",
-        title="Seconds an instance by stage",
+        title="Seconds per instance by stage",
         columns=(
             *("Dataset", "Retrieval", "k", "Path", "Oracle"),
             *(f"{stage} s" for stage in STAGES),
@@ -308,8 +308,8 @@ def latency(run: Run) -> Table | None:
             *("paper shadows", "paper shadows (appendix)"),
         ),
         rows=tuple(rows),
-        note="Means over all answers of a path. The paper gives one figure a dataset and buffer, "
-        f"which stands beside gcmem; its two tables ({paper.LATENCY.source} and "
+        note="Means over all answers of a path. The paper gives one figure per dataset and buffer, "
+        f"shown next to gcmem; its two tables ({paper.LATENCY.source} and "
         f"{paper.LATENCY_APPENDIX.source}) disagree for Large with the buffer.",
     )
 
@@ -333,13 +333,13 @@ def _latency_row(key: tuple[str, ...], every: Sequence[Outcome], stm: str) -> tu
 
 
 def datasets(run: Run) -> Table | None:
-    """The statistics of the run's datasets, of those that come with gcmem."""
+    """Statistics of the run's shipped datasets."""
     names = {outcome.condition.dataset for outcome in run.outcomes}
     return datasets_table({name: shipped(name) for name in DATASETS if name in names})
 
 
 def datasets_table(instances: Mapping[str, Sequence[Instance]]) -> Table | None:
-    """The statistics of any datasets, by name."""
+    """Statistics of any datasets, by name."""
     rows = []
     for name in sorted(name for name in instances if instances[name]):
         found, its = describe(name, instances[name]), paper.DATASETS.at(name)
@@ -367,6 +367,6 @@ def datasets_table(instances: Mapping[str, Sequence[Instance]]) -> Table | None:
             *(f"paper {column}" for column in (*counted, "turns")),
         ),
         rows=tuple(rows),
-        note="Turns an instance, means with standard deviations; distractors and invariants are "
+        note="Turns per instance, means with standard deviations; distractors and invariants are "
         f"counted together. The paper's figures: {paper.DATASETS.source}.",
     )

@@ -1,4 +1,4 @@
-"""Writes everything that a run can tell: tables, figures, and the page that shows them."""
+"""Writes the report of a run: tables, figures, and an HTML page with both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gcmem.judge import GoldOracle
 from gcmem.resolve import Resolver
 
 SHOWN = 8
-"""Instances that the page tells turn by turn."""
+"""Number of instances that the page shows turn by turn."""
 
 
 def write_report(
@@ -30,7 +30,7 @@ def write_report(
     texts: Texts,
     make_oracle: MakeOracle,
 ) -> list[Path]:
-    """Writes tables in three formats, figures in two, and report.html; returns the files."""
+    """Writes tables in three formats, figures in two, and report.html; returns the paths."""
     written = []
     tables = make_tables(run)
     (out / "tables").mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def disagreements(
     make_oracle: MakeOracle,
     most: int = SHOWN,
 ) -> Iterator[Disagreement]:
-    """Yields instances on which gcmem and plain RAG differ; the oracle judges them once more."""
+    """Yields instances on which gcmem and standard RAG differ, judged again by the oracle."""
     oracle = main_oracle(run)
     cells: dict[tuple[str, ...], dict[str, Outcome]] = {}
     for outcome in answered(run.outcomes):
@@ -79,10 +79,10 @@ def disagreements(
         instance = next((i for i in load(dataset) if i.id == instance_id), None)
         if instance is not None:
             seen.add(instance_id)
-            yield _told(instance, paths, texts, make_oracle)
+            yield _disagreement(instance, paths, texts, make_oracle)
 
 
-def _told(
+def _disagreement(
     instance: Instance, paths: dict[str, Outcome], texts: Texts, make_oracle: MakeOracle
 ) -> Disagreement:
     condition = paths[GCMEM].condition

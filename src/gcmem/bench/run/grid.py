@@ -1,4 +1,4 @@
-"""What a run covers: a grid of conditions, from a preset, a YAML file, or both."""
+"""The grid of conditions of a run, from a preset, a YAML file, or both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MODES = ("forced-choice", "allow-unclear")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Every combination of these is a condition; oracles matter only to the path `gcmem`."""
+    """Every combination of the fields is a condition; only the path `gcmem` uses oracles."""
 
     datasets: tuple[str, ...] = ("chat-medium",)
     settings: tuple[str, ...] = ("retrieval",)
@@ -35,7 +35,7 @@ class Grid:
     oracles: tuple[str, ...] = ("local",)
     ks: tuple[int, ...] = (10,)
     limit: int | None = None
-    """Only so many instances of each dataset, evenly spread over it."""
+    """Maximum instances per dataset, evenly spread over it."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -45,10 +45,10 @@ class Grid:
             unknown = set(getattr(self, name)) - set(allowed)
             if unknown:
                 said = ", ".join(sorted(unknown))
-                raise InvalidInputError(f"{name}: {said}; known are {', '.join(allowed)}")
+                raise InvalidInputError(f"unknown {name}: {said}; known: {', '.join(allowed)}")
 
     def conditions(self, dataset: str) -> Iterator[Condition]:
-        """Yields the conditions of a dataset; a bag of facts has no retrieval and no k."""
+        """Yields the conditions of a dataset; the bag of facts has neither retrieval nor k."""
         for setting, reader, mode, path in product(
             self.settings, self.readers, self.modes, self.paths
         ):
@@ -78,11 +78,11 @@ PRESETS = {
         datasets=("mutation",), retrievals=("dense", "stratified"), readers=("majority", "local")
     ),
 }
-"""The named grids; those of the paper take readers (`--reader`) of your choice."""
+"""Grids by name; the paper's accept any readers (`--reader`)."""
 
 
 def load_grid(path: Path) -> Grid:
-    """Reads a grid from YAML: the fields of `Grid`, and `preset` for what is left out."""
+    """Reads the fields of `Grid` from YAML; `preset` names the grid for missing fields."""
     try:
         import yaml
     except ImportError:
@@ -104,7 +104,7 @@ def preset(name: str) -> Grid:
 
 
 def change(grid: Grid, changes: Mapping[str, Any]) -> Grid:
-    """Returns the grid with some fields replaced; an unknown one is an error."""
+    """Returns the grid with some fields replaced; raises InvalidInputError for unknown fields."""
     known = {field.name for field in fields(Grid)}
     unknown = set(changes) - known
     if unknown:

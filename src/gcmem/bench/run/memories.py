@@ -1,4 +1,4 @@
-"""An instance as a memory: its chunks in a store, its candidate sets, its gold."""
+"""Loads an instance into a store and makes its candidate sets."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter, Scope
 
 RECORDED = datetime(2026, 1, 1, tzinfo=UTC)
 REPLAYS = 6
-"""How many earlier moments of the stream the question is replayed at, to count usage."""
+"""How many times the question is replayed at earlier times, to count usage."""
 
 
 @dataclass(slots=True)
 class BenchMemory:
-    """An instance in an embedded store of its own."""
+    """One instance in its own embedded store."""
 
     instance: Instance
     texts: Texts
@@ -34,7 +34,7 @@ class BenchMemory:
 
     @classmethod
     def of(cls, instance: Instance, texts: Texts) -> BenchMemory:
-        """Writes the turns in the order in which they arrived."""
+        """Stores the turns in order of arrival."""
         store = open_embedded(":memory:", encoder=texts.encoder, stm_size=Settings().stm_size)
         turns = sorted(instance.turns, key=lambda turn: turn.recorded)
         chunks = tuple(_chunk(instance, turn, n) for n, turn in enumerate(turns, 1))
@@ -46,7 +46,7 @@ class BenchMemory:
         return cls(instance, texts, store, chunks, states)
 
     def candidates(self, setting: str, retrieval: str, k: int) -> CandidateSet:
-        """Returns the frozen set of a condition; asked twice, it is the same object."""
+        """Returns the frozen candidate set of a condition, the same object on every call."""
         key = (setting, retrieval, k)
         if key not in self._sets:
             bag = setting == "bag" or any(chunk.at is None for chunk in self.chunks)
@@ -67,7 +67,7 @@ class BenchMemory:
 
     def _retrieved(self, retrieval: str, k: int) -> CandidateSet:
         settings = Settings(strategy=retrieval)  # type: ignore[arg-type]
-        # An oracle that found nothing yet: every path gets the set of a question asked first.
+        # An oracle without verdicts: every path gets the candidates of a first-time question.
         memory = Memory(
             store=self.store,
             encoder=self.texts.encoder,
@@ -78,7 +78,7 @@ class BenchMemory:
         return memory.candidates(self.instance.question, k=k, options=self.instance.options)
 
     def usage(self, k: int) -> Counter[str]:
-        """Counts how often each chunk was retrieved when the question was asked along the way."""
+        """Counts how often each chunk is retrieved in replays at earlier times."""
         times = sorted(chunk.at for chunk in self.chunks if chunk.at is not None)
         query = self.texts.vectors([self.instance.question])
         counts: Counter[str] = Counter()
@@ -101,6 +101,6 @@ def _chunk(instance: Instance, turn: BenchTurn, place: int) -> Chunk:
 
 
 def set_hash(candidates: CandidateSet) -> str:
-    """Returns a short hash of the frozen set: the question and the ids in their order."""
+    """Returns a short hash of the question and the ordered chunk ids."""
     said = "\n".join((candidates.query, *(item.chunk.id for item in candidates)))
     return hashlib.sha256(said.encode()).hexdigest()[:16]

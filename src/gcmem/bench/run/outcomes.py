@@ -1,4 +1,4 @@
-"""What a run keeps: one outcome a condition and instance, and what the run was."""
+"""The records of a run: one outcome per condition and instance, and the run's settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Condition:
 
     `setting` is "retrieval" or "bag" (bag of facts, k = ∞: every chunk is a candidate). `retrieval`
     is "dense", "paper" or "stratified". `path` is "standard", "timestamp", "time-decay",
-    "multi-factor:…" or "gcmem"; `oracle` is "" where the path asks none.
+    "multi-factor:…" or "gcmem"; `oracle` is "" if the path uses none.
     """
 
     dataset: str
@@ -38,7 +38,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one instance came to under one condition."""
+    """The result of one instance under one condition."""
 
     condition: Condition
     instance: str
@@ -55,31 +55,31 @@ class Outcome:
     unclear: bool = False
     """The reader abstained."""
     error: str = ""
-    """Not empty where the instance failed: it is left out of every rate and counted apart."""
+    """Set if the instance failed: it is excluded from every rate and counted separately."""
     candidates: int = 0
     candidate_hash: str = ""
-    """Of the frozen set; the same for every path of an instance."""
+    """Hash of the frozen candidate set; the same for every path of an instance."""
     recall_old: float | None = None
     recall_new: float | None = None
     recall_distractor: float | None = None
-    """Share of the instance's turns of a kind that are in the candidate set."""
+    """Share of the instance's turns of each kind that are in the candidate set."""
     shadows: int = 0
     stale_removed: float | None = None
-    """Of the stale chunks among the candidates, the share that Φ_T took out."""
+    """Share of the stale candidates that Φ_T removed."""
     keep_rate: float | None = None
-    """Of the still-true chunks among the candidates, the share that stayed."""
+    """Share of the still-true candidates that were kept."""
     true_positives: int = 0
     false_positives: int = 0
     false_negatives: int = 0
-    """Chunks that went and had to, went and had not to, and had to go and stayed."""
+    """Chunks removed correctly, removed wrongly, and kept wrongly."""
     timings_ms: Mapping[str, float] = field(default_factory=FrozenDict, hash=False)
-    """retrieve, conflict, dominance, read."""
+    """Milliseconds by stage: retrieve, conflict, dominance, read."""
     tokens: int = 0
     calls: int = 0
 
     @property
     def seconds(self) -> float:
-        """The whole time, in seconds."""
+        """Total time in seconds."""
         return sum(self.timings_ms.values()) / 1000
 
 
@@ -100,10 +100,10 @@ def row_of(outcome: Outcome) -> str:
 
 
 def load_run(folder: Path) -> Run:
-    """Reads a run's folder: results.jsonl and run.json; a line cut off by a crash is left out."""
+    """Reads results.jsonl and run.json of a run's folder; skips a line cut off by a crash."""
     results, about = folder / "results.jsonl", folder / "run.json"
     if not results.exists():
-        raise InvalidInputError(f"{folder} holds no run: results.jsonl is missing")
+        raise InvalidInputError(f"{folder} is not a run: results.jsonl is missing")
     return Run(
         outcomes=tuple(parse_rows(results.read_text("utf-8").splitlines())),
         about=FrozenDict(json.loads(about.read_text("utf-8")) if about.exists() else {}),
@@ -111,7 +111,7 @@ def load_run(folder: Path) -> Run:
 
 
 def parse_rows(lines: Iterable[str]) -> list[Outcome]:
-    """Returns the outcomes of JSON lines."""
+    """Returns the outcomes parsed from JSON lines."""
     found = []
     for line in lines:
         try:
@@ -125,5 +125,5 @@ def parse_rows(lines: Iterable[str]) -> list[Outcome]:
 
 
 def answered(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Returns the outcomes that count: those without an error."""
+    """Returns the outcomes without an error."""
     return [outcome for outcome in outcomes if not outcome.error]

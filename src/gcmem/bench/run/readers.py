@@ -1,4 +1,4 @@
-"""The readers of the benchmark by name: the model of Theorem 2, the local one, any chat model."""
+"""The benchmark's readers: the majority reader of Theorem 2, the local reader, chat models."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gcmem.types import Prompt, Reading
 
 
 class MajorityReader:
-    """The reader of Theorem 2: equal attention to every chunk, and the state with most of it wins.
+    """The reader of Theorem 2: every chunk has one vote, and the state with the most votes wins.
 
-    It is told the state that each chunk shows, so only the mixture of states decides. A tie is
-    stale: the newest state has to win.
+    It knows the state of each chunk, so only the mixture of states decides. In a tie the newest
+    state loses.
     """
 
     id = "majority"
@@ -44,7 +44,7 @@ class MajorityReader:
 
 
 class CachedChat:
-    """A chat model whose every reply is kept on disk, under the hash of the request."""
+    """A chat model with every reply cached on disk, by the request's hash."""
 
     def __init__(self, model: ChatModel, folder: Path) -> None:
         self._model = model
@@ -54,18 +54,18 @@ class CachedChat:
     def complete(
         self, *, system: str, user: str, schema: dict[str, Any]
     ) -> tuple[dict[str, Any], int]:
-        """Returns the reply, and the tokens that it cost just now."""
+        """Returns the reply and the tokens spent; a cached reply costs none."""
         before = self._asker.usage.tokens
         reply = self._asker.ask(self._model, system=system, user=user, schema=schema, read=dict)
         if reply is None:
-            raise ModelResponseError(f"{self.id} gave no reply in the asked form")
+            raise ModelResponseError(f"{self.id} gave no valid reply")
         return reply, self._asker.usage.tokens - before
 
 
 def shared_reader(
     name: str, texts: Texts, *, cache: Path, base_url: str | None, api_key: str | None
 ) -> Reader | None:
-    """Returns a reader that all instances share; None for the one that needs an instance's gold."""
+    """Returns a reader for all instances, or None for `majority`, which is made per instance."""
     kind, _, model = name.partition(":")
     if name == "majority":
         return None
@@ -74,4 +74,4 @@ def shared_reader(
     if kind == "llm" and model:
         chat = OpenAIChat(model=model, base_url=base_url, api_key=api_key)
         return LLMReader(CachedChat(chat, cache))
-    raise InvalidInputError(f"reader {name!r}: write majority, local or llm:MODEL")
+    raise InvalidInputError(f"unknown reader {name!r}: pass majority, local or llm:MODEL")

@@ -1,4 +1,4 @@
-"""Runs a grid: every path of an instance over one frozen candidate set, resumable."""
+"""Runs a grid, resumably: every path of an instance gets the same frozen candidate set."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def run_grid(
     hashes: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Runs what is not done yet and returns the whole run; every outcome is on disk at once.
+    """Runs the missing conditions and returns the whole run; outcomes are saved per instance.
 
-    An instance that fails is recorded with its error and does not end the run.
+    A failed instance is recorded with its error, and the run continues.
     """
     make_private_folder(out)
     make_private_file(out / "results.jsonl")
@@ -103,14 +103,14 @@ def run_grid(
 
 
 def spread(instances: Sequence[Instance], limit: int | None) -> Sequence[Instance]:
-    """Returns at most `limit` instances, evenly spread over all."""
+    """Returns at most `limit` instances, evenly spread."""
     if limit is None or limit >= len(instances):
         return instances
     return [instances[n * len(instances) // limit] for n in range(limit)]
 
 
 def _done(out: Path) -> set[tuple[Condition, str]]:
-    """Returns what is on disk, and closes a line that a killed run left open."""
+    """Returns the (condition, instance id) pairs on disk; ends a line that a killed run cut off."""
     results = out / "results.jsonl"
     if not results.exists():
         return set()
@@ -140,7 +140,7 @@ def _outcomes(
 
 
 class _Player:
-    """Plays the conditions of one instance; sets and resolutions are made once."""
+    """Runs the conditions of one instance; candidate sets and resolutions are cached."""
 
     def __init__(
         self,
@@ -260,7 +260,7 @@ def _versions() -> Iterator[tuple[str, str]]:
 
 
 def _commit() -> str | None:
-    """Returns the commit of the checkout that the code runs from, if it is one."""
+    """Returns the git commit that the code runs from, or None outside a checkout."""
     try:
         found = subprocess.run(
             ["git", "rev-parse", "HEAD"],

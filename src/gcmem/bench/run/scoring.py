@@ -1,4 +1,4 @@
-"""How an outcome is scored: the answer against the truth, what went and what stayed."""
+"""Scores an outcome: the answer, the removed chunks and the kept chunks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from gcmem.types import CandidateSet, Reading, Resolution
 
 
 def scored(outcome: Outcome, instance: Instance, reading: Reading) -> Outcome:
-    """Returns the outcome with its answer; free text is right if it holds an accepted answer."""
+    """Returns the outcome with its answer; free text is correct if it contains an accepted one."""
     unclear = reading.choice is None and reading.text.strip(". ").casefold() == "unclear"
     if instance.options:
         correct = reading.choice == instance.answer
         stale = reading.choice is not None and not correct
     else:
-        correct = any(holds(reading.text, answer) for answer in instance.answers)
+        correct = any(contains_answer(reading.text, answer) for answer in instance.answers)
         old = {turn.text for turn in instance.of_kind("old")}
-        stale = not correct and any(holds(text, reading.text) for text in old)
+        stale = not correct and any(contains_answer(text, reading.text) for text in old)
     return replace(
         outcome,
         choice=reading.choice,
@@ -31,8 +31,8 @@ def scored(outcome: Outcome, instance: Instance, reading: Reading) -> Outcome:
     )
 
 
-def holds(text: str, answer: str) -> bool:
-    """Tells whether an answer's words stand in a text, whatever the case and the signs."""
+def contains_answer(text: str, answer: str) -> bool:
+    """Returns whether a text contains an answer's words, ignoring case and punctuation."""
     wanted = _words(answer)
     return bool(wanted) and f" {wanted} " in f" {_words(text)} "
 
@@ -44,10 +44,10 @@ def _words(text: str) -> str:
 def measured(
     instance: Instance, candidates: CandidateSet, resolution: Resolution, *, ranks_only: bool
 ) -> dict[str, Any]:
-    """Returns the measures of retrieval and, where something could be removed, of removal.
+    """Returns the measures of retrieval and, for `gcmem`, of removal.
 
-    κ is scored by the chunks it makes go: one witness is enough to remove a chunk, so an oracle
-    need not find every pair.
+    κ is scored by the removed chunks: one witness is enough to remove a chunk, so an oracle need
+    not find every pair.
     """
     ids = {item.chunk.id for item in candidates}
     by_kind = {

@@ -1,1 +1,1 @@
-"""The theorems of the paper as experiments."""
+"""The paper's theorems as experiments."""

@@ -1,4 +1,4 @@
-"""ε: how alike the old and the new state look to a retriever, measured on any dataset."""
+"""Measures ε, the difference in similarity between old and new state, on any dataset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Epsilon:
     median: float
     p90: float
     stale_closer: float
-    """How often the old chunk is more similar to the question than the new one."""
+    """Share of pairs whose old chunk is more similar to the question than the new one."""
     instances: int
 
 

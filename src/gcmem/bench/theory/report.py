@@ -1,4 +1,4 @@
-"""Writes what the theory experiments found: tables as Markdown and CSV, figures beside them."""
+"""Writes the results of the theory experiments: tables (Markdown, CSV) and figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_theory(
     *,
     encoder: str,
 ) -> list[Path]:
-    """Writes everything under `folder` and returns the files."""
+    """Writes all files to `folder` and returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = [
         _write_csv(folder / f"{name}.csv", rows)
@@ -91,8 +91,8 @@ def _page(
         parts.append("| predicted for dense | " + " | ".join(f"{p:.4f}" for p in predicted) + " |")
         last = [row for row in own if row.old == lengths[-1]]
         parts.append(
-            "\nMean over what followed the update (in brackets the lowest); "
-            f"{own[0].asked} questions a cell. At N = {lengths[-1]:,}: "
+            "\nMean over the numbers of chunks after the update (lowest in brackets); "
+            f"{own[0].asked} questions per cell. At N = {lengths[-1]:,}: "
             + "; ".join(
                 f"{row.method} {row.candidates:g} candidates, {row.milliseconds:g} ms"
                 for row in last

@@ -1,8 +1,8 @@
-"""The paper's theorems as experiments: what becomes of the new state as history grows.
+"""The paper's theorems as experiments on growing histories.
 
-Theorem 1: dense top-k finds about k·M/(N+M) of the new state. Theorem 2: even then the stale
-chunks outvote it. Theorem 3: temporal dominance recovers it. Every experiment runs on streams of
-real sentences with real embeddings, and is held against what the theorem predicts.
+Theorem 1: dense top-k finds about k·M/(N+M) of the new state. Theorem 2: even when it is found,
+stale chunks outvote it. Theorem 3: temporal dominance recovers it. Every experiment uses streams of
+real sentences with real embeddings and is compared with the theorem's prediction.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class RecallRow:
     method: str
     recall: float
     worst: float
-    """The lowest recall over the numbers of chunks that followed the update."""
+    """The lowest recall over all numbers of chunks after the update."""
     candidates: float
     milliseconds: float
     predicted: float | None
-    """By Theorem 1; for dense retrieval alone."""
+    """By Theorem 1; only for dense retrieval."""
     asked: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingRow:
-    """How often the oldest chunk of all is found by a question that it still answers rightly."""
+    """How often the oldest chunk is found for a question that it still answers correctly."""
 
     style: Style
     old: int
@@ -62,7 +62,7 @@ class StandingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleRow:
-    """How often the answer is stale at one k, by equal vote and after dominance."""
+    """How often the answer is stale for one k, by equal vote and after temporal dominance."""
 
     style: Style
     old: int
@@ -91,9 +91,9 @@ def recall_rows(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[list[RecallRow], list[StandingRow]]:
-    """Runs the first experiment over every family and question, and its counter-check.
+    """Runs the first experiment over every family and question, with a counter-check.
 
-    A method that finds what is new must not lose what is old and still true.
+    The counter-check: a method that finds new facts must still find old facts that are true.
     """
     standing: dict[str, list[bool]] = defaultdict(list)
     found: dict[tuple[int, str], list[tuple[int, bool, int, float]]] = defaultdict(list)
@@ -102,7 +102,7 @@ def recall_rows(
         stream = make_stream(
             texts, family, style=style, old=max(lengths), after=max(after), seed=seed
         )
-        _link(stream, texts)
+        _store_edges(stream, texts)
         for question in family.questions:
             query = texts.vectors([question])
             for old in lengths:
@@ -152,8 +152,8 @@ def _recall_row(
     )
 
 
-def _link(stream: Stream, texts: Texts) -> None:
-    """Plays the questions at the moment of the update: what was found then stays as edges."""
+def _store_edges(stream: Stream, texts: Texts) -> None:
+    """Asks the questions right after the update; the conflicts found are stored as edges."""
     resolver = Resolver(_StateOracle(stream), verdicts=stream.store.verdicts)
     for question in stream.family.questions:
         candidates = retrieve(
@@ -206,7 +206,7 @@ def _candidates(
 
 
 def _decayed(stream: Stream, query: Vectors, old: int, after: int) -> list[str]:
-    """The k chunks with the highest relevance · 2^(-age / half-life)."""
+    """Returns the k chunks with the highest relevance · 2^(-age / half-life)."""
     rows = stream.rows(old=old, after=after)
     scores = np.maximum(stream.vectors[rows] @ query[0], 0)
     ages = np.arange(len(scores))[::-1]
@@ -226,7 +226,7 @@ def stale_rows(
 ) -> list[StaleRow]:
     """Runs the second and third experiment: the vote over k chunks, before and after Φ_T.
 
-    A `reader` is asked as well, up to k = 20: with more it would take long and say the same.
+    A `reader` also answers, up to k = 20; larger k would take long and add nothing.
     """
     texts = Texts(encoder)
     streams = [
@@ -260,7 +260,7 @@ def stale_rows(
 
 
 def _sets(stream: Stream, texts: Texts, k: int) -> Iterator[CandidateSet]:
-    """The k most similar chunks, with the new state among them as Theorem 2 supposes."""
+    """Yields the k most similar chunks, including the new state as Theorem 2 assumes."""
     for question in stream.family.questions:
         found = retrieve(
             stream.store,

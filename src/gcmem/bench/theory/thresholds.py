@@ -1,7 +1,7 @@
-"""How good must κ be? A perfect oracle, made worse step by step, through the same pipeline.
+"""Measures how good κ must be, by degrading a perfect oracle step by step.
 
-The paper asks for a recall above a half. This measures what accuracy and keep rate come of every
-precision and recall, so that the rule behind `gcmem qualify` is checked rather than believed.
+The paper requires a recall above 0.5. This measures accuracy and keep rate at every precision and
+recall, to check the rule behind `gcmem qualify`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STEPS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThresholdRow:
-    """What becomes of the answers with an oracle of this precision and recall over pairs."""
+    """Accuracy and keep rate with an oracle of this precision and recall over pairs."""
 
     precision: float
     recall: float
@@ -34,7 +34,7 @@ class ThresholdRow:
 
 
 class DegradedOracle:
-    """Finds each gold pair with the chance `recall`, and adds wrong pairs to reach `precision`."""
+    """Finds each gold pair with probability `recall`, and adds wrong pairs to reach `precision`."""
 
     def __init__(self, instance: Instance, *, precision: float, recall: float, seed: int) -> None:
         self._gold = {frozenset(pair) for pair in instance.conflicts}
@@ -44,7 +44,7 @@ class DegradedOracle:
         self.id = f"gold[p={precision:g},r={recall:g}]"
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
-        """Returns right pairs and wrong ones."""
+        """Returns correct and wrong pairs."""
         pairs = [in_order(a.chunk, b.chunk) for a, b in combinations(candidates, 2)]
         gold = [(a, b) for a, b in pairs if frozenset((a.id, b.id)) in self._gold]
         other = [(a, b) for a, b in pairs if frozenset((a.id, b.id)) not in self._gold]
@@ -62,7 +62,7 @@ def threshold_rows(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[ThresholdRow]:
-    """Runs every precision and recall over bags of facts, with the reader of Theorem 2."""
+    """Returns one row per precision and recall, over bags of facts with the majority reader."""
     found: dict[tuple[float, float], list[tuple[bool, float]]] = {}
     for number, instance in enumerate(instances, 1):
         memory = BenchMemory.of(instance, texts)

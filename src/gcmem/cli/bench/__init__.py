@@ -1,4 +1,4 @@
-"""gcmem bench: one file per command, data commands in a group of their own."""
+"""gcmem bench: one file per command; the data commands form their own group."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def build_command(
         Path | None, typer.Option(help="Draw from this pool instead of the shipped one.")
     ] = None,
 ) -> None:
-    """Build a dataset from the pool; with the default seed, exactly the one that is shipped."""
+    """Build a dataset from the pool; the default seed gives the shipped dataset."""
     text = dump(build(dataset, seed=seed, pool=load_families(pool) if pool else None))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, "utf-8")
@@ -52,7 +52,7 @@ def build_command(
 @app.command()
 def stats(
     dataset: Annotated[
-        list[str] | None, typer.Argument(help="Datasets or files; default: all that are shipped.")
+        list[str] | None, typer.Argument(help="Datasets or files; default: all shipped datasets.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Draw the figures into this folder.")
@@ -91,7 +91,7 @@ def stats(
 
 @app.command()
 def leakage(dataset: Dataset, as_json: AsJson = False) -> None:
-    """Rate how much a dataset gives away: states named, old and new told apart by words."""
+    """Measure how often turns name a state, and how well wording separates old from new."""
     found = rate(instances_of(dataset), families())
     if as_json:
         print_json(found)
@@ -106,7 +106,7 @@ def leakage(dataset: Dataset, as_json: AsJson = False) -> None:
 
 @app.command()
 def pairs(dataset: Dataset, out: Out = Path("bench-pairs"), seed: Seed = 0) -> None:
-    """Write labelled pairs and whole sets of a dataset, for `gcmem qualify`."""
+    """Write a dataset's labelled pairs and candidate sets, for `gcmem qualify`."""
     instances = instances_of(dataset)
     name = Path(dataset).stem
     for kind, rows in (("pairs", labelled_pairs(instances, seed=seed)), ("sets", sets(instances))):
@@ -122,27 +122,29 @@ def generate(
     ],
     out: Annotated[Path, typer.Option("--out", help="The pool to write, JSONL.")],
     model: Annotated[str, typer.Option(help="The model that writes the lines.")],
-    rater: Annotated[str, typer.Option(help="The model that rates them; better another one.")],
+    rater: Annotated[
+        str, typer.Option(help="The model that rates the lines; preferably a different one.")
+    ],
     base_url: Annotated[
-        str | None, typer.Option(envvar="OPENAI_BASE_URL", help="The endpoint of both.")
+        str | None, typer.Option(envvar="OPENAI_BASE_URL", help="The endpoint of both models.")
     ] = None,
-    per_state: Annotated[int, typer.Option(min=1, help="Lines wanted for every state.")] = 110,
+    per_state: Annotated[int, typer.Option(min=1, help="Lines to generate per state.")] = 110,
     cache: Annotated[
         Path | None,
         typer.Option(
-            help="Where replies are kept; default: beside --out. Unreadable ones are in its folder "
-            "malformed: delete that to have them asked again."
+            help="Folder for cached replies; default: next to --out. Delete its subfolder "
+            "malformed to retry unreadable replies."
         ),
     ] = None,
     budget_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Stop when so many tokens are spent.")
+        int | None, typer.Option(min=1, help="Stop after spending this many tokens.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a pool of your own with a language model, each line rated by a second one.
+    """Generate your own pool with a language model; a second model rates each line.
 
-    Interrupted, the same command goes on without paying twice. Build from the pool with
-    `gcmem bench data build --pool`.
+    Rerun the same command after an interruption: cached replies are not paid for again. Build a
+    dataset from the pool with `gcmem bench data build --pool`.
     """
     key = os.environ.get("OPENAI_API_KEY")
     with (
@@ -164,7 +166,7 @@ def generate(
         print_json({**to_json(report), "accepted": report.accepted, "complete": report.complete})
         return
     if model == rater:
-        console.print("One model rated its own lines: expect it to be lenient.")
+        console.print("The model rated its own lines: expect lenient ratings.")
     console.print(
         f"{report.accepted} lines accepted, {sum(report.rejected.values())} rejected, "
         f"written to {out} ({'complete' if report.complete else 'incomplete: ' + report.ended})"

@@ -14,7 +14,7 @@ from gcmem.defaults import default_encoder
 
 
 def epsilon(dataset: Dataset, out: Out = Path("bench-epsilon"), as_json: AsJson = False) -> None:
-    """Measure how alike old and new state look to the retriever, and draw the histogram."""
+    """Measure how similar old and new state are to the retriever, and draw a histogram."""
     instances = instances_of(dataset)
     with progress_bar("embedding") as advance:
         found = measure(default_encoder(), instances, progress=advance)
@@ -44,7 +44,7 @@ def epsilon(dataset: Dataset, out: Out = Path("bench-epsilon"), as_json: AsJson 
         return
     console.print(
         f"ε over {len(found.values)} pairs of {found.instances} instances: mean {found.mean:.3f}, "
-        f"median {found.median:.3f}, 90 % below {found.p90:.3f}; the old chunk is the closer one "
+        f"median {found.median:.3f}, 90 % below {found.p90:.3f}; the old chunk is closer "
         f"in {found.stale_closer:.1%}"
     )
     console.print(f"written: {', '.join(str(path) for path in written)}")

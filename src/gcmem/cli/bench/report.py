@@ -17,16 +17,17 @@ from gcmem.cli.output import console
 from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
 
-RunFolder = Annotated[Path, typer.Argument(help="A folder that `gcmem bench run` wrote.")]
+RunFolder = Annotated[Path, typer.Argument(help="A folder written by `gcmem bench run`.")]
 
 
 def report(
     run: RunFolder,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Where to write; default: the run's folder.")
+        Path | None,
+        typer.Option("--out", help="The folder to write to; default: the run's folder."),
     ] = None,
 ) -> None:
-    """Make every table (Markdown, CSV, LaTeX), every figure and one self-contained HTML page."""
+    """Write all tables (Markdown, CSV, LaTeX), all figures and one self-contained HTML page."""
     folder = out or run
     written = write_report(
         load_run(run),

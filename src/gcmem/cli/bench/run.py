@@ -23,36 +23,39 @@ Many = list[str] | None
 
 
 def run(
-    out: Annotated[Path, typer.Option("--out", help="The run's folder; one that exists resumes.")],
+    out: Annotated[Path, typer.Option("--out", help="The run's folder; an existing run resumes.")],
     preset_name: Annotated[
         str | None, typer.Option("--preset", help=f"{', '.join(PRESETS)}; default: quick.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A grid in YAML.")] = None,
     dataset: Annotated[
         Many,
-        typer.Option(help=f"{', '.join(DATASETS)}, NAME=PATH of another's, or a JSONL file."),
+        typer.Option(help=f"{', '.join(DATASETS)}, NAME=PATH, or a JSONL file; repeatable."),
     ] = None,
     reader: Annotated[Many, typer.Option(help="majority, local or llm:MODEL; repeatable.")] = None,
     oracle: Annotated[
-        Many, typer.Option(help="local, gold, nli:FOLDER, llm:MODEL, llm-pairwise:MODEL.")
+        Many,
+        typer.Option(help="local, gold, nli:FOLDER, llm:MODEL or llm-pairwise:MODEL; repeatable."),
     ] = None,
     path: Annotated[Many, typer.Option(help=f"{', '.join(PATHS)}; repeatable.")] = None,
-    k: Annotated[list[int] | None, typer.Option("-k", help="Repeatable.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Instances of each dataset.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Recorded with the run.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Instances at once; for endpoints.")] = 1,
+    k: Annotated[
+        list[int] | None, typer.Option("-k", help="Chunks to retrieve; repeatable.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum instances per dataset.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed recorded with the run.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Instances in parallel; for endpoints.")] = 1,
     base_url: Annotated[
         str | None, typer.Option(envvar="OPENAI_BASE_URL", help="The endpoint of llm:MODEL.")
     ] = None,
 ) -> None:
-    """Run the evaluation: every path of an instance over one frozen candidate set.
+    """Run the evaluation: every path of an instance gets the same frozen candidate set.
 
-    Interrupted, the same command goes on where it stopped; replies of models are kept. Make the
+    Rerun the same command to resume after an interruption; model replies are cached. Create the
     tables and figures with `gcmem bench report`.
     """
     grid = load_grid(config) if config else preset(preset_name or "quick")
     if config and preset_name:
-        raise typer.BadParameter("name the preset in the file, or give --preset, not both")
+        raise typer.BadParameter("pass --config or --preset, not both; the file can name a preset")
     said = {
         "datasets": dataset, "readers": reader, "oracles": oracle, "paths": path, "ks": k,
         "limit": limit, "seed": seed,

@@ -1,4 +1,4 @@
-"""What the bench commands take as a dataset: a name of ours, or a file."""
+"""The dataset argument of the bench commands: a shipped name, NAME=PATH, or a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Out = Annotated[Path, typer.Option("--out", help="The folder to write to.")]
 
 
 def instances_of(dataset: str) -> tuple[Instance, ...]:
-    """Returns the instances of a shipped dataset, of another's (NAME=PATH), or of a file."""
+    """Returns the instances of a shipped dataset, a third-party one (NAME=PATH), or a file."""
     name, _, path = dataset.partition("=")
     if path and name in LOADERS:
         return load_dataset(name, Path(path))
@@ -33,7 +33,7 @@ def instances_of(dataset: str) -> tuple[Instance, ...]:
 
 
 def named_oracle(base_url: str | None) -> MakeOracle:
-    """Returns what makes oracles by name; those that score pairs keep them in the given cache."""
+    """Returns a function that makes oracles by name; oracles that score pairs use its cache."""
 
     def make(name: str, cache: VerdictCache | None) -> ConflictOracle:
         return oracle_named(name, base_url=base_url, cache=cache)

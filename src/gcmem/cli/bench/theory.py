@@ -20,12 +20,12 @@ def theory(
     longest: Annotated[
         int, typer.Option(min=1, help="The longest history, in chunks of the old state.")
     ] = LENGTHS[-1],
-    seed: Annotated[int, typer.Option(help="Which sentences, and in which order.")] = 0,
+    seed: Annotated[int, typer.Option(help="Decides the sentences and their order.")] = 0,
 ) -> None:
     """Run the paper's theorems as experiments: recall of the new state, and the stale vote.
 
-    Streams of real sentences in which one fact changes once, from N = 1 up to --longest, for
-    facts that are stated and facts that only show in behaviour. Takes minutes.
+    Uses streams of real sentences in which one fact changes once, with N = 1 to --longest old
+    chunks. Facts are either stated or implied by behaviour. Takes minutes.
     """
     encoder = default_encoder()
     lengths = [n for n in LENGTHS if n <= longest]

@@ -15,7 +15,7 @@ from gcmem.defaults import default_encoder
 def thresholds(dataset: Dataset = "chat-medium", as_json: AsJson = False) -> None:
     """Measure how good the conflict model must be, by precision and recall.
 
-    A perfect oracle is made worse step by step, over bags of facts, with the reader of Theorem 2.
+    Degrades a perfect oracle step by step, over bags of facts, with the majority reader.
     """
     with progress_bar("judging") as advance:
         rows = threshold_rows(Texts(default_encoder()), instances_of(dataset), progress=advance)

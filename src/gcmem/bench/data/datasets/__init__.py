@@ -1,7 +1,7 @@
-"""Loaders for other people's datasets, from the files that their authors publish.
+"""Loaders for third-party datasets, from the files that their authors publish.
 
-None of the data comes with gcmem: download it, under its own licence, and name the file. Each
-module's docstring says where from, under which licence, and what of the format was verified.
+gcmem ships none of the data: download it under its own licence and pass the path. Each module's
+docstring gives the source, the licence, and which parts of the format were verified.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LOADERS: Mapping[str, Loader] = MappingProxyType(
 
 
 def load_dataset(name: str, path: Path, *, limit: int | None = None) -> tuple[Instance, ...]:
-    """Reads the dataset of that name; where the path holds none, the error says where to get it."""
+    """Reads a dataset by name; if the path has no data, the error says where to download it."""
     if name not in LOADERS:
-        raise InvalidInputError(f"no dataset {name!r}: one of {', '.join(LOADERS)}")
+        raise InvalidInputError(f"no dataset {name!r}: pass one of {', '.join(LOADERS)}")
     return LOADERS[name](path, limit=limit)

@@ -1,7 +1,7 @@
 """FactConsolidation, the conflict resolution part of MemoryAgentBench.
 
 - Source: https://huggingface.co/datasets/ai-hyz/MemoryAgentBench, split `Conflict_Resolution`,
-  file `data/Conflict_Resolution-00000-of-00001.parquet` (revision 7ea0669 is one in use).
+  file `data/Conflict_Resolution-00000-of-00001.parquet` (for example revision 7ea0669).
 - Licence: MIT.
 - Citation: Hu, Wang, McAuley: Evaluating Memory in LLM Agents via Incremental Multi-Turn
   Interactions. ICLR 2026, arXiv:2507.05257.
@@ -9,15 +9,15 @@
   `metadata.source`, `metadata.qa_pair_ids`); the eight sources `factconsolidation_{sh,mh}_{6k,32k,
   64k,262k}`; the text of the 6k context and its questions. Not seen: the larger contexts.
 
-Read are the parquet file (with pyarrow), the same rows as JSON or JSON lines, and a folder, or
-file of a folder, with `context_<size>.txt` and `questions_<size>.json` (`qa_pair_id`, `source`,
+The loader reads the parquet file (with pyarrow), the same rows as JSON or JSON lines, or a folder
+(or one file of it) with `context_<size>.txt` and `questions_<size>.json` (`qa_pair_id`, `source`,
 `question`, `golds`).
 
-A context is a list of numbered facts, and a larger number is newer. Two facts conflict where they
-have the same frame and another object. The frame is what precedes the object: all up to the last
-relation phrase of `RELATIONS`, or up to the last "is" of a sentence "The … is …". Both the subject
-and the relation must be the same to the letter, so a conflict in other words is missed, and one
-that is found is sure. `metadata["unframed"]` counts the facts without a known relation.
+A context is a list of numbered facts; a larger number is newer. Two facts conflict if they have the
+same frame and different objects. The frame is the text before the object: everything up to the last
+relation phrase of `RELATIONS`, or up to the last "is" of a sentence "The … is …". Subject and
+relation must match exactly, so reworded conflicts are missed, but every conflict found is certain.
+`metadata["unframed"]` counts the facts without a known relation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from gcmem.bench.data.datasets.reading import (
     first,
     in_time_order,
     list_of,
-    naming,
+    locate_errors,
     read_rows,
     text_of,
 )
@@ -54,7 +54,7 @@ SOURCE = Source(
     download="https://huggingface.co/datasets/ai-hyz/MemoryAgentBench (split Conflict_Resolution)",
 )
 START = datetime(2020, 1, 1, tzinfo=UTC)
-"""The time of serial number 0; each number is a minute."""
+"""The time of serial number 0; each number adds a minute."""
 RELATIONS = (
     "was born in the city of",
     "died in the city of",
@@ -92,7 +92,7 @@ SIZE = re.compile(r"(?:context|questions)_(\w+)\.(?:txt|json)")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The facts that many questions share."""
+    """The facts of one context, shared by many questions."""
 
     turns: tuple[BenchTurn, ...]
     conflicts: tuple[tuple[str, str], ...]
@@ -100,14 +100,14 @@ class Context:
 
 
 def load(path: Path, *, limit: int | None = None) -> tuple[Instance, ...]:
-    """Reads every question; those about one context share its turns, as one object."""
+    """Reads every question; questions about one context share the same turns object."""
     if pairs := _text_files(path):
         return first(_from_text(pairs), limit)
     return first(_from_rows(SOURCE.find(path)), limit)
 
 
 def frame_of(fact: str) -> tuple[str, str] | None:
-    """Returns a fact's subject and relation, and its object; None for an unknown relation."""
+    """Returns a fact's frame and object, or None for an unknown relation."""
     for pattern in FRAMES:
         if found := pattern.fullmatch(fact.strip()):
             return found[1], found[2]
@@ -115,7 +115,7 @@ def frame_of(fact: str) -> tuple[str, str] | None:
 
 
 def _text_files(path: Path) -> list[tuple[Path, Path]]:
-    """Returns the pairs of a context and its questions that a folder or one file stands for."""
+    """Returns the (context, questions) file pairs for a folder or a single file."""
     if path.is_dir():
         texts = sorted(path.glob("context_*.txt"))
     elif path.is_file() and (size := SIZE.fullmatch(path.name)):
@@ -135,10 +135,10 @@ def _from_text(pairs: list[tuple[Path, Path]]) -> Iterator[Instance]:
             facts = text.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInputError(f"can't read {text}: {error}") from None
-        with naming(text, "the facts"):
+        with locate_errors(text, "the facts"):
             context = _context(facts)
         for row in read_rows(questions):
-            with naming(row.file, row.place):
+            with locate_errors(row.file, row.place):
                 instance = _instance(
                     context,
                     id_=text_of(row.values, "qa_pair_id"),
@@ -150,10 +150,10 @@ def _from_text(pairs: list[tuple[Path, Path]]) -> Iterator[Instance]:
 
 
 def _from_rows(file: Path) -> Iterator[Instance]:
-    # The single-hop and multi-hop rows of a size may hold the same text: it is kept once.
+    # Single-hop and multi-hop rows of one size may share a text: it is parsed once.
     contexts: dict[str, Context] = {}
     for row in read_rows(file):
-        with naming(file, row.place):
+        with locate_errors(file, row.place):
             text = text_of(row.values, "context")
             if text not in contexts:
                 contexts[text] = _context(text)
@@ -205,11 +205,11 @@ def _context(text: str) -> Context:
         for older, newer in combinations(serials, 2)
         if objects[older] != objects[newer]
     ]
-    gone = {older for older, _ in pairs}
-    held = {newer for _, newer in pairs} - gone
+    superseded = {older for older, _ in pairs}
+    current = {newer for _, newer in pairs} - superseded
 
     def kind(serial: int) -> Kind:
-        return "old" if serial in gone else "new" if serial in held else "distractor"
+        return "old" if serial in superseded else "new" if serial in current else "distractor"
 
     turns = in_time_order(
         BenchTurn(
@@ -234,9 +234,9 @@ def _facts(text: str) -> dict[int, str]:
         if found is None and (not facts or not line.strip()):
             continue
         if found is None:
-            raise ValueError(f"line {number} of the context is no numbered fact: {line[:60]!r}")
+            raise ValueError(f"line {number} of the context is not a numbered fact: {line[:60]!r}")
         if int(found[1]) in facts:
-            raise ValueError(f"line {number} of the context is a second fact {found[1]}")
+            raise ValueError(f"line {number} of the context repeats the fact number {found[1]}")
         facts[int(found[1])] = found[2]
     if not facts:
         raise ValueError("no line of the context is a numbered fact")

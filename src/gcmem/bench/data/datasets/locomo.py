@@ -1,8 +1,8 @@
 """LoCoMo: questions about the conversations of two people over many months.
 
-- Source: https://github.com/snap-research/locomo, file `data/locomo10.json` (in the first commits
-  a zip of it); ten conversations, 1,986 questions.
-- Licence: CC BY-NC 4.0, so no commercial use; as its users state it, see the repository.
+- Source: https://github.com/snap-research/locomo, file `data/locomo10.json` (zipped in
+  the first commits); ten conversations, 1,986 questions.
+- Licence: CC BY-NC 4.0 (no commercial use), according to its users; see the repository.
 - Citation: Maharana et al.: Evaluating Very Long-Term Conversational Memory of LLM Agents.
   ACL 2024, arXiv:2402.17753.
 - Verified in the repository's README and evaluation code: `sample_id`, `conversation` with
@@ -10,11 +10,11 @@
   `text`, `blip_caption`, and `qa` of `question`, `answer`, `category`, `evidence`. Verified in
   other public readers only: `adversarial_answer`, the names of the categories, dates such as
   "1:56 pm on 8 May, 2023", and the flaws of `evidence`: several ids in one text, "D:11:26",
-  "D30:05", a bare "D", ids of no turn.
+  "D30:05", a bare "D", ids without a turn.
 
-Turns with evidence are `new`; nothing is annotated as superseded, so there are no conflicts. An
-adversarial question (category 5) has no answer, and its evidence, which shows something else, is a
-`distractor`; the answer that it tempts to is in the metadata. A picture is known by its caption.
+Turns with evidence are `new`. No turn is annotated as superseded, so there are no conflicts. An
+adversarial question (category 5) has no answer: its evidence turns are `distractor`s, and the
+tempting wrong answer is in the metadata. A picture is represented by its caption.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from gcmem.bench.data.datasets.reading import (
     Source,
     first,
     list_of,
-    moment,
-    naming,
+    locate_errors,
     read_rows,
     text_of,
+    utc_time,
 )
 from gcmem.bench.data.instances import BenchTurn, Instance
 from gcmem.types import FrozenDict
@@ -57,22 +57,22 @@ def load(path: Path, *, limit: int | None = None) -> tuple[Instance, ...]:
 
 
 def date_of(text: str) -> datetime:
-    """Reads a date as the dataset writes it."""
+    """Parses a date in the dataset's format."""
     found = DATE.fullmatch(text.strip())
     if found is None or found[5].lower() not in MONTHS:
         raise ValueError(f"can't read the date {text!r}: expected '1:56 pm on 8 May, 2023'")
     hour = int(found[1]) % 12 + (12 if found[3].lower() == "p" else 0)
-    return moment(int(found[6]), MONTHS[found[5].lower()], int(found[4]), hour, int(found[2]))
+    return utc_time(int(found[6]), MONTHS[found[5].lower()], int(found[4]), hour, int(found[2]))
 
 
 def _instances(file: Path) -> Iterator[Instance]:
     for row in read_rows(file):
-        with naming(file, row.place):
+        with locate_errors(file, row.place):
             sample = text_of(row.values, "sample_id")
             speakers, turns = _conversation(row.values["conversation"])
             questions = list_of(row.values, "qa")
         for number, question in enumerate(questions):
-            with naming(file, f"{row.place} ({sample}), question {number + 1}"):
+            with locate_errors(file, f"{row.place} ({sample}), question {number + 1}"):
                 instance = _instance(
                     question, id_=f"{sample}-{number}", speakers=speakers, turns=turns
                 )
@@ -81,7 +81,7 @@ def _instances(file: Path) -> Iterator[Instance]:
 
 def _conversation(values: Mapping[str, Any]) -> tuple[tuple[str, str], dict[str, BenchTurn]]:
     speakers = text_of(values, "speaker_a"), text_of(values, "speaker_b")
-    # A date may stand without its session: only what was said counts.
+    # Some sessions have a date but no turns.
     numbers = sorted(int(found[1]) for key in values if (found := SESSION.fullmatch(key)))
     turns: dict[str, BenchTurn] = {}
     for number in numbers:
@@ -118,7 +118,7 @@ def _instance(
 ) -> Instance:
     category = values["category"]
     if category not in CATEGORIES:
-        raise ValueError(f"the category {category!r} is none of {', '.join(map(str, CATEGORIES))}")
+        raise ValueError(f"category {category!r} is not one of {', '.join(map(str, CATEGORIES))}")
     adversarial = category == ADVERSARIAL
     question = text_of(values, "question")
     evidence = _evidence(values.get("evidence") or ())
@@ -141,6 +141,6 @@ def _instance(
 
 
 def _evidence(entries: Any) -> tuple[str, ...]:
-    """Returns the ids that the entries name, as the turns spell them."""
+    """Returns the turn ids named in the entries, normalised to the turns' spelling."""
     found = (match for entry in entries for match in EVIDENCE.finditer(str(entry)))
     return tuple(dict.fromkeys(f"D{int(match[1])}:{int(match[2])}" for match in found))

@@ -5,7 +5,7 @@
   https://github.com/xiaowu0162/LongMemEval.
 - Files: `longmemeval_oracle.json`, `longmemeval_s.json`, `longmemeval_m.json`, or
   `longmemeval_s_cleaned.json`, `longmemeval_m_cleaned.json`; 500 questions each. The m files are
-  read into memory whole, which takes several times their size.
+  loaded into memory, which takes several times their size.
 - Licence: MIT.
 - Citation: Wu et al.: LongMemEval: Benchmarking Chat Assistants on Long-Term Interactive Memory.
   ICLR 2025, arXiv:2410.10813.
@@ -13,10 +13,10 @@
   the order of sessions (sorted, but not in the oracle file), `_abs` for abstention. Verified in
   other public readers only: how dates are written, "2023/05/20 (Sat) 02:21".
 
-A session's date is the time of its first turn, and each turn after it comes a second later; no
-timezone is given, so it is UTC. Turns with evidence are `new`, but in a `knowledge-update`
-question those of earlier answer sessions are `old`, and conflict with those of the latest one.
-An abstention question asks what was never said: its turns are all `distractor`s.
+A session's date is the time of its first turn; each later turn adds a second. No timezone is
+given, so times are UTC. Turns with evidence are `new`. In a `knowledge-update` question, evidence
+of earlier answer sessions is `old` and conflicts with evidence of the latest one. An abstention
+question asks about something never said: all its turns are `distractor`s.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from gcmem.bench.data.datasets.reading import (
     Source,
     first,
     list_of,
-    moment,
-    naming,
+    locate_errors,
     read_rows,
     text_of,
+    utc_time,
 )
 from gcmem.bench.data.instances import BenchTurn, Instance, Kind
 from gcmem.types import FrozenDict
@@ -59,18 +59,18 @@ class Session:
 
     @property
     def has_evidence(self) -> bool:
-        """Whether a turn is marked to hold the answer."""
+        """Whether a turn is marked as containing the answer."""
         return any(turn.get("has_answer") for turn in self.turns)
 
 
 def load(path: Path, *, limit: int | None = None) -> tuple[Instance, ...]:
-    """Reads every question with its haystack, sessions in order of time."""
+    """Reads every question with its haystack; sessions are in order of time."""
     return first(_instances(SOURCE.find(path)), limit)
 
 
 def _instances(file: Path) -> Iterator[Instance]:
     for row in read_rows(file):
-        with naming(file, row.place):
+        with locate_errors(file, row.place):
             instance = _instance(row.values)
         yield instance
 
@@ -102,12 +102,12 @@ def _instance(values: Mapping[str, Any]) -> Instance:
 
 
 def date_of(text: str) -> datetime:
-    """Reads a date as the dataset writes it; the name of the weekday says nothing more."""
+    """Parses a date in the dataset's format, ignoring the weekday."""
     found = DATE.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"can't read the date {text!r}: expected '2023/05/20 (Sat) 02:21'")
     year, month, day, hour, minute = map(int, found.groups())
-    return moment(year, month, day, hour, minute)
+    return utc_time(year, month, day, hour, minute)
 
 
 def _sessions(values: Mapping[str, Any]) -> list[Session]:
@@ -132,7 +132,7 @@ def _turns(
         evidence: Kind = "old" if update and shown and number != shown[-1] else "new"
         for place, turn in enumerate(session.turns):
             text = str(turn["content"]).strip()
-            if not text:  # nothing that a memory could keep
+            if not text:  # nothing to store
                 continue
             id_ = f"{session.id}_{place + 1}"
             id_ = f"{id_}#{number}" if id_ in ids else id_

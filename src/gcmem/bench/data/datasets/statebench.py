@@ -1,21 +1,21 @@
-"""StateBench: timelines of an agent's work in which facts are written and superseded.
+"""StateBench: timelines of an agent's work, with facts written and superseded.
 
 - Source: https://github.com/parslee-ai/statebench, `data/releases/v1.0/{train,dev,test}.jsonl`;
-  the same as https://huggingface.co/datasets/parslee/statebench, where `events` and
-  `initial_state` are JSON in a text.
+  also https://huggingface.co/datasets/parslee/statebench, where `events` and
+  `initial_state` are JSON strings.
 - Version: 1.0 (839, 209 and 209 timelines).
 - Licence: MIT.
 - Citation: Liotta: StateBench: A Benchmark for LLM State Correctness, version 1.0, 2024.
 - Verified in the repository's schema and release notes, and on the train and dev files of 1.0:
-  all fields read here. `supersedes` is a fact's id by the schema, but its key in most rows: the
-  latest earlier fact that has it as id or key is meant. Ids are not unique ("W-AUTO"), and events
-  are not always in order of time.
+  all fields read here. In the schema `supersedes` is a fact's id, but most rows give its key: the
+  loader takes the latest earlier fact with that id or key. Ids are not unique ("W-AUTO"), and
+  events are not always in order of time.
 
-The turns are the facts and notes that the timeline begins with, what is said, and what is written,
-all that arrived before a query; `recorded` is the order of the file, and times, which have no
-timezone, are UTC. A conflict joins a superseded fact to what supersedes it, and so, too, a
-remark from before that repeats the superseded value word for word. The labels are the authors':
-in the track `brutal_realistic` each fact supersedes the one before it, contradictory or not.
+The turns are the initial facts and notes, the conversation, and the written facts that arrived
+before a query. `recorded` is the order in the file; times have no timezone and are read as UTC. A
+conflict pairs a superseded fact with its successor; so does each earlier remark that repeats the
+superseded value word for word. The labels are the authors': in the track `brutal_realistic` each
+fact supersedes the one before it, contradictory or not.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gcmem.bench.data.datasets.reading import (
     first,
     in_time_order,
     list_of,
-    naming,
+    locate_errors,
     read_rows,
     text_of,
 )
@@ -49,7 +49,7 @@ SOURCE = Source(
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What was written: the names it can be superseded by, and the turn that shows it."""
+    """A written fact: the names that `supersedes` may use for it, and the turn that shows it."""
 
     names: frozenset[str]
     value: str
@@ -58,7 +58,7 @@ class Fact:
 
 @dataclass(slots=True)
 class Timeline:
-    """What has arrived so far, as the events are read."""
+    """The turns and conflicts of the events read so far."""
 
     turns: list[BenchTurn] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Timeline:
     unresolved: list[str] = field(default_factory=list)
 
     def add(self, text: str, *, at: datetime, role: str, speaker: str) -> BenchTurn:
-        """Takes the next turn in the order of arrival."""
+        """Appends a turn in order of arrival."""
         number = len(self.turns)
         turn = BenchTurn(
             id=f"t{number}",
@@ -82,7 +82,7 @@ class Timeline:
         return turn
 
     def say(self, event: Mapping[str, Any]) -> None:
-        """Takes a turn of the conversation."""
+        """Adds a turn of the conversation."""
         speaker = text_of(event, "speaker")
         turn = self.add(text_of(event, "text"), at=_at(event), role=speaker, speaker=speaker)
         implicit = event.get("implicit_supersession") or {}
@@ -91,7 +91,7 @@ class Timeline:
         self.remarks.append(turn)
 
     def write(self, values: Mapping[str, Any], *, at: datetime) -> None:
-        """Takes a written fact, and what it supersedes."""
+        """Adds a written fact and its conflicts."""
         key, value = text_of(values, "key"), text_of(values, "value")
         speaker = str((values.get("source") or {}).get("type") or "system")
         text = f"{key.replace('_', ' ')}: {value}"
@@ -101,7 +101,7 @@ class Timeline:
         self.facts.append(Fact(frozenset((text_of(values, "id"), key)), value, turn))
 
     def supersede(self, name: str, turn: BenchTurn, *, value: str) -> None:
-        """Notes that a turn supersedes the latest fact of a name, and remarks that repeat it."""
+        """Records that a turn supersedes the latest fact of a name, and remarks repeating it."""
         fact = next((fact for fact in reversed(self.facts) if name in fact.names), None)
         if fact is None:
             self.unresolved.append(name)
@@ -112,14 +112,14 @@ class Timeline:
             for remark in self.remarks
             if remark.at is not None
             and turn.at is not None
-            # What is said at the moment of a change tells of it, with the old value and the new.
+            # Remarks made at the moment of a change mention both the old and the new value.
             and remark.at < turn.at
             and fact.value.lower() in remark.text.lower()
             and value.lower() not in remark.text.lower()
         )
 
     def now(self) -> tuple[BenchTurn, ...]:
-        """Returns the turns so far in order of time, each with its kind."""
+        """Returns the turns so far in order of time, with their kinds."""
         gone = {older for older, _ in self.conflicts}
         held = {newer for _, newer in self.conflicts} - gone
 
@@ -130,26 +130,26 @@ class Timeline:
 
 
 def load(path: Path, *, limit: int | None = None) -> tuple[Instance, ...]:
-    """Reads every query of every timeline, with all that arrived before it."""
+    """Reads every query of every timeline, with the turns that arrived before it."""
     return first(_instances(SOURCE.find(path)), limit)
 
 
 def _instances(file: Path) -> Iterator[Instance]:
     for row in read_rows(file):
-        with naming(file, row.place):
+        with locate_errors(file, row.place):
             instances = list(_queries(row.values))
         yield from instances
 
 
 def _queries(values: Mapping[str, Any]) -> Iterator[Instance]:
-    timeline = _beginning(_parsed(values["initial_state"]))
+    timeline = _initial_timeline(_parsed(values["initial_state"]))
     turns: tuple[BenchTurn, ...] | None = None
     count = 0
     for number, event in enumerate(_parsed(values["events"]), 1):
         try:
             type_ = event["type"]
             if type_ == "query":
-                # Queries in a row are about the same memory, so they share it.
+                # Consecutive queries share one memory.
                 turns = timeline.now() if turns is None else turns
                 yield _instance(values, event, timeline=timeline, turns=turns, number=count)
                 count += 1
@@ -161,13 +161,13 @@ def _queries(values: Mapping[str, Any]) -> Iterator[Instance]:
                 for write in list_of(event, "writes"):
                     timeline.write(write, at=_at(event))
             else:
-                raise ValueError(f"no such type of event: {type_!r}")
+                raise ValueError(f"unknown event type: {type_!r}")
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if type(error) is KeyError else str(error)
             raise ValueError(f"event {number}: {reason}") from None
 
 
-def _beginning(state: Mapping[str, Any]) -> Timeline:
+def _initial_timeline(state: Mapping[str, Any]) -> Timeline:
     timeline = Timeline()
     for fact in state.get("persistent_facts") or ():
         timeline.write(fact, at=_at(fact))

@@ -1,7 +1,7 @@
 """WikiContradict: pairs of Wikipedia passages that contradict each other, without an order.
 
 - Source: https://huggingface.co/datasets/ibm-research/Wikipedia_contradict_benchmark (formerly
-  `ibm/…`), file `WikiContradict_dataset_v1_rag_qa.csv`, 253 rows (revision c20e361 is one in use).
+  `ibm/…`), file `WikiContradict_dataset_v1_rag_qa.csv`, 253 rows (for example revision c20e361).
 - Licence: MIT; the passages are Wikipedia's text.
 - Citation: Hou et al.: WikiContradict: A Benchmark for Evaluating LLMs on Real-World Knowledge
   Conflicts from Wikipedia. NeurIPS 2024, arXiv:2406.13805.
@@ -9,9 +9,9 @@
   CSV, and the columns `question_ID`, `question`, `context1`, `context2`, `answer1`, `answer2`,
   `contradictType`, `samepassage`, `merged_context`, `ref_answer`, `WikipediaArticleTitle`, `url`.
 
-Read are the CSV file, and the same rows as JSON, JSON lines or parquet (with pyarrow). Both
-passages stand as `new`, since neither supersedes the other and neither may go; a right answer
-gives both of `answers`. Ids are row numbers: a `question_ID` may come up more than once.
+The loader reads the CSV file, or the same rows as JSON, JSON lines or parquet (with pyarrow). Both
+passages are `new`: neither supersedes the other, so neither may be removed. A right answer gives
+both of `answers`. Ids are row numbers, because a `question_ID` may repeat.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from gcmem.bench.data.datasets.reading import Row, Source, first, naming, read_rows, text_of
+from gcmem.bench.data.datasets.reading import Row, Source, first, locate_errors, read_rows, text_of
 from gcmem.bench.data.instances import BenchTurn, Instance
 from gcmem.types import FrozenDict
 
@@ -38,13 +38,13 @@ KEPT = {
 
 
 def load(path: Path, *, limit: int | None = None) -> tuple[Instance, ...]:
-    """Reads every row: two passages, the pair they make, and the answer after each."""
+    """Reads every row: two passages, their conflict, and the answer from each."""
     return first(_instances(SOURCE.find(path)), limit)
 
 
 def _instances(file: Path) -> Iterator[Instance]:
     for number, row in enumerate(read_rows(file), 1):
-        with naming(file, row.place):
+        with locate_errors(file, row.place):
             instance = _instance(row, number=number)
         yield instance
 
