@@ -39,7 +39,7 @@ class ParaphraseExpander:
 
 
 def _unique(*queries: str) -> tuple[str, ...]:
-    """Returns the queries that say something, each once, in order."""
+    """Returns the non-empty queries without repeats, in order."""
     seen: dict[str, str] = {}
     for query in queries:
         if query.strip():
