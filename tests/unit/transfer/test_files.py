@@ -216,7 +216,7 @@ def test_a_file_that_is_cut_off_or_changed_is_told(
     lines = file.read_text("utf-8").splitlines()
     for content, said in (
         (lines[:-1], "cut off"),
-        ([lines[0], *lines[2:]], "damaged: 1 rows, 2 expected"),
+        ([lines[0], *lines[2:]], "damaged: it has 1 rows, but should have 2"),
         ([*lines, lines[1]], "after the end"),
         ([lines[0], lines[0]], "second header"),
         ([lines[0].replace('"version":1', '"version":2')], "upgrade"),
