@@ -290,7 +290,7 @@ def test_what_is_there_with_another_text_fails_the_verification(
     export_file(memory.store.log, file)
     other = Chunk(id="c1", text="something else", at=day(1), recorded_at=day(1))
     store.log.append([other], ENCODER.encode([other.text]), encoder_id=ENCODER.id)
-    with pytest.raises(VerificationError, match=r"chunk c1.* another text") as caught:
+    with pytest.raises(VerificationError, match=r"chunk c1.* differs in text") as caught:
         import_file(file, store, encoder=ENCODER)
     assert len(caught.value.differences) == 1
     assert import_file(file, store, encoder=ENCODER, check=False).verified is None
