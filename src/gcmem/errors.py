@@ -5,34 +5,34 @@ GCMemError
 │   ├── NaiveTimeError                 a datetime without a timezone
 │   ├── FutureTimeError                an event time too far ahead of the clock
 │   ├── InvalidTextError               empty, too long, NUL, lone surrogate
-│   ├── InvalidScopeError              a scope id that is no usable string
+│   ├── InvalidScopeError              a scope id that is not a usable string
 │   ├── InvalidFilterError             a metadata filter that no store can answer
 │   ├── SessionFormatError             a session file that can't be read
 │   ├── TransferFormatError            a file of chunks that can't be imported
 │   │   └── BadRowError                one row of it
-│   └── DatasetNotFoundError           a benchmark's data is not where it was looked for
+│   └── DatasetNotFoundError           a benchmark's data is not at its path
 ├── ChunkNotFoundError (KeyError)      no such chunk in this scope
 ├── TrustError                         the chunk is trusted more than the caller
 ├── MissingExtraError (ImportError)    an optional dependency is not installed
 ├── StoreError                         the store can't do what was asked
 │   ├── StoreUnavailableError          can't be opened, written or reached
 │   │   └── StoreReplacedError         its file was deleted or replaced while it was open
-│   ├── BackupUnsupportedError         its server has a tool of its own for backups
-│   ├── StoreCorruptError              the file is no gcmem store, or is damaged
+│   ├── BackupUnsupportedError         the server has its own backup tool
+│   ├── StoreCorruptError              the file is not a gcmem store, or is damaged
 │   ├── StoreVersionError              written by a newer gcmem
 │   ├── EncoderMismatchError           built with another encoder
-│   └── VerificationError              what was moved is not what arrived
+│   └── VerificationError              source and target of a move differ
 ├── EncoderError                       an encoder returned vectors that can't be used
-├── ServeError                         the server turns a request, or its own start, down
-│   ├── NotAuthenticatedError          no key, or one that is unknown or revoked
+├── ServeError                         the server rejects a request, or can't start
+│   ├── NotAuthenticatedError          the key is missing, unknown or revoked
 │   ├── ForbiddenError                 the key may not do this, or not in this scope
 │   ├── RateLimitedError               too many requests from one key
 │   ├── OverloadedError                too many requests at once
-│   ├── NoKeysError                    a file of keys was named, and there is no key in it
+│   ├── NoKeysError                    the key file contains no key
 │   ├── StoppingError                  the server is being stopped
-│   └── PublicAddressError             an address that others reach, and no keys
-├── DeadlineExceededError              the work took longer than it was allowed to
-├── AbandonedError                     the work was stopped: nobody waits for it any more
+│   └── PublicAddressError             a public address without any key
+├── DeadlineExceededError              the work took longer than allowed
+├── AbandonedError                     the work was stopped: nobody waits for the result
 └── ModelError                         a language model endpoint failed
     ├── ModelUnavailableError          refused, timed out, rate limited
     ├── ModelAuthenticationError       the key was rejected
@@ -65,18 +65,18 @@ class NaiveTimeError(InvalidInputError):
 
 
 class FutureTimeError(InvalidInputError):
-    """An event time lies further ahead of the clock than the settings allow."""
+    """An event time is further ahead of the clock than the settings allow."""
 
     def __init__(self, at: datetime, *, now: datetime, allowed: timedelta) -> None:
         super().__init__(
-            f"event time {at.isoformat()} lies more than {allowed} after now "
-            f"({now.isoformat(timespec='seconds')}). Correct it, or take event times as they are "
-            "with Settings(max_future=None)"
+            f"event time {at.isoformat()} is more than {allowed} after now "
+            f"({now.isoformat(timespec='seconds')}). Correct it, or allow any event time with "
+            "Settings(max_future=None)"
         )
 
 
 class InvalidTextError(InvalidInputError):
-    """A text is empty, too long, or holds characters that no store can keep."""
+    """A text is empty, too long, or contains characters that a store can't keep."""
 
 
 class InvalidScopeError(InvalidInputError):
@@ -96,12 +96,12 @@ class TransferFormatError(InvalidInputError):
 
 
 class BadRowError(TransferFormatError):
-    """One row of a file or a store can't be moved; everything before its batch is in."""
+    """One row of a file or a store can't be moved; all batches before it are stored."""
 
     def __init__(self, line: int, reason: str, *, file: str) -> None:
         super().__init__(
-            f"{file}, line {line}: {reason}; correct it and run the same again (what is in already "
-            "is passed over), or leave such rows out with --skip-bad"
+            f"{file}, line {line}: {reason}; correct it and run the command again (rows already "
+            "stored are skipped), or leave such rows out with --skip-bad"
         )
         self.line = line
 
@@ -116,7 +116,7 @@ class DatasetNotFoundError(InvalidInputError):
 
 
 class ChunkNotFoundError(GCMemError, KeyError):
-    """No chunk of that id exists in the given scope."""
+    """No chunk with that id exists in the given scope."""
 
     def __init__(self, chunk_id: str) -> None:
         super().__init__(chunk_id)
@@ -127,7 +127,7 @@ class ChunkNotFoundError(GCMemError, KeyError):
 
 
 class TrustError(GCMemError):
-    """The caller may not change or erase the chunk: it is trusted more than the caller is."""
+    """The caller may not change or erase the chunk, because its trust level is higher."""
 
     def __init__(self, chunk_id: str, *, trust: int, allowed: int) -> None:
         super().__init__(
@@ -158,7 +158,7 @@ class StoreReplacedError(StoreUnavailableError):
 
 
 class BackupUnsupportedError(StoreError):
-    """gcmem can't back this store up; the message names the tools that can."""
+    """gcmem can't back up this store; the message names the tools that can."""
 
     def __init__(self, location: str) -> None:
         super().__init__(
@@ -177,7 +177,7 @@ class StoreVersionError(StoreError):
 
 
 class EncoderMismatchError(StoreError):
-    """The store holds vectors of another encoder than the one it is opened with."""
+    """The store was built with a different encoder than the one in use."""
 
     def __init__(self, *, stored: str, given: str, location: str) -> None:
         option = "--store" if "://" in location else "--path"
@@ -191,7 +191,7 @@ class EncoderMismatchError(StoreError):
 
 
 class VerificationError(StoreError):
-    """Source and target of a move differ; `differences` says in what."""
+    """Source and target of a move differ; `differences` lists how."""
 
     def __init__(self, summary: str, *, differences: tuple[str, ...]) -> None:
         super().__init__("; ".join((summary, *differences)))
@@ -204,29 +204,29 @@ class EncoderError(GCMemError):
     def __init__(self, encoder_id: str, reason: str) -> None:
         super().__init__(
             f"encoder {encoder_id!r} {reason}; an encoder must return one finite row of length 1 "
-            "(L2 norm) for each text, and always as many dimensions"
+            "(L2 norm) for each text, always with the same number of dimensions"
         )
         self.encoder_id = encoder_id
 
 
 class StoreDegradedWarning(UserWarning):
-    """A part of the store is out of reach; answers stay right, and come from the log instead."""
+    """A part of the store can't be reached; answers come from the log and stay correct."""
 
 
 class ErasurePendingWarning(UserWarning):
-    """Forgotten chunks are out of reach, but some of their bytes are still in the store's files."""
+    """Forgotten chunks can't be read, but some of their bytes are still in the store's files."""
 
 
 class UnqualifiedOracleWarning(UserWarning):
-    """The oracle may only annotate, since nothing shows that it may be trusted to remove."""
+    """The oracle may only annotate: no measurement shows that it may remove chunks."""
 
 
 class ServeError(GCMemError):
-    """The server turns a request, or its own start, down."""
+    """The server rejects a request, or can't start."""
 
 
 class NotAuthenticatedError(ServeError):
-    """There is no API key, or it is unknown or revoked."""
+    """The API key is missing, unknown or revoked."""
 
 
 class ForbiddenError(ServeError):
@@ -234,7 +234,7 @@ class ForbiddenError(ServeError):
 
 
 class RateLimitedError(ServeError):
-    """One key made too many requests; `retry_after_s` says when the next one is welcome."""
+    """One key made too many requests; the next is allowed after `retry_after_s`."""
 
     def __init__(self, *, retry_after_s: float) -> None:
         super().__init__(f"too many requests; try again in {retry_after_s:.2f} s")
@@ -242,36 +242,36 @@ class RateLimitedError(ServeError):
 
 
 class OverloadedError(ServeError):
-    """More requests wait than the server takes; try again shortly."""
+    """Too many requests are waiting; try again shortly."""
 
 
 class NoKeysError(ServeError):
-    """The server was told where its API keys are, and there are none."""
+    """The server's key file contains no API key."""
 
     def __init__(self, keys: Path) -> None:
         super().__init__(
-            f"there is no key in {keys}; make one: gcmem keys create NAME --keys {keys}, or leave "
-            "--keys out to serve this machine alone, without keys"
+            f"there is no key in {keys}; create one: gcmem keys create NAME --keys {keys}, or "
+            "leave out --keys to serve only this machine, without keys"
         )
 
 
 class StoppingError(ServeError):
-    """The server is being stopped, and takes no more work; try again when it is back."""
+    """The server is stopping and accepts no more work; try again when it is back."""
 
 
 class PublicAddressError(ServeError):
-    """The server would listen on an address that others reach, without any API key."""
+    """The server would listen on a public address without any API key."""
 
     def __init__(self, host: str, *, keys: Path) -> None:
         super().__init__(
-            f"{host} can be reached by others, and {keys} holds no key; make one: gcmem keys "
+            f"others can reach {host}, and {keys} contains no key; create one: gcmem keys "
             f"create NAME --keys {keys}, or listen on 127.0.0.1"
         )
         self.host = host
 
 
 class DeadlineExceededError(GCMemError):
-    """The work took longer than it was allowed to, and was stopped."""
+    """The work took longer than allowed and was stopped."""
 
     def __init__(self, *, seconds: float) -> None:
         super().__init__(
@@ -281,7 +281,7 @@ class DeadlineExceededError(GCMemError):
 
 
 class AbandonedError(GCMemError):
-    """The work was stopped, since nobody waits for it any more."""
+    """The work was stopped because nobody waits for the result."""
 
 
 class ModelError(GCMemError):
@@ -297,7 +297,7 @@ class ModelAuthenticationError(ModelError):
 
 
 class ModelResponseError(ModelError):
-    """The endpoint answered, but not with what was asked for; `tokens` is what that cost."""
+    """The endpoint's answer can't be used; `tokens` is the number of tokens it cost."""
 
     def __init__(self, message: str, *, tokens: int = 0) -> None:
         super().__init__(message)
@@ -305,4 +305,4 @@ class ModelResponseError(ModelError):
 
 
 class ModelNotFoundError(ModelResponseError):
-    """The endpoint knows no such model or path; no other question will fare better."""
+    """The endpoint has no such model or path, so retrying won't help."""

@@ -1,4 +1,4 @@
-"""What callers pass to a read, checked: scopes, times, metadata filters, k, limits, options."""
+"""Checks the arguments of a read: scopes, times, metadata filters, k, limits, options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gcmem.types import ChunkFilter, Scalar, Scope, is_storable
 MAX_K = 1000
 MAX_FILTER_KEYS = 50
 MAX_FILTER_VALUES = 500
-"""Values in one filter, of all keys together: more than that, and engines refuse the query."""
+"""Maximum number of values in one filter, over all keys: engines reject larger queries."""
 MAX_SEQ = 2**63 - 1
 COLLECTIONS = (list, tuple, set, frozenset)
 SCALARS = (str, int, float, bool, type(None))
@@ -27,7 +27,7 @@ def make_filter(
     known_at: datetime | None,
     filters: Mapping[str, Any] | None,
 ) -> ChunkFilter:
-    """Returns the filter of a read."""
+    """Returns the checked arguments of a read as a filter."""
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidFilterError(
             f"filters={reprlib.repr(filters)}: pass a mapping of metadata values"
@@ -42,7 +42,7 @@ def make_filter(
 
 
 def check_k(k: Any) -> None:
-    """Raises unless k is a sensible whole number."""
+    """Raises unless k is a whole number from 1 to MAX_K."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
         raise InvalidInputError(f"k={k!r}: pass a whole number from 1 to {MAX_K}")
 
@@ -81,7 +81,7 @@ def _check_size(filters: Mapping[Any, Any]) -> None:
     if len(filters) > MAX_FILTER_KEYS or values > MAX_FILTER_VALUES:
         raise InvalidFilterError(
             f"the filter has {len(filters)} keys and {values} values: at most {MAX_FILTER_KEYS} "
-            f"keys and {MAX_FILTER_VALUES} values are allowed; ask several times"
+            f"keys and {MAX_FILTER_VALUES} values are allowed; split it into several searches"
         )
 
 

@@ -1,6 +1,6 @@
-"""Every seam of gcmem on one screen: implement one of these to plug something in.
+"""Every extension point of gcmem: implement one of these protocols to plug something in.
 
-All are synchronous and batch-shaped. `gcmem.testing` has a conformance suite for each store part.
+All are synchronous and take batches. `gcmem.testing` has a conformance suite for each store part.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ class Encoder(Protocol):
 
     @property
     def id(self) -> str:
-        """Name and version; a store remembers which encoder built it."""
+        """Name and version; a store records which encoder built it."""
 
     @property
     def dimensions(self) -> int:
         """The length of a vector."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Returns one L2-normalised row a text."""
+        """Returns one L2-normalised row per text."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Returns how many tokens each text has, so that ingest can keep chunks within reach."""
+        """Returns the number of tokens of each text; ingest uses it to split long texts."""
 
 
 class ChunkLog(Protocol):
@@ -47,7 +47,7 @@ class ChunkLog(Protocol):
 
     @property
     def encoder_id(self) -> str | None:
-        """The encoder of the stored vectors; None while the log is empty and unclaimed."""
+        """The encoder of the stored vectors; None until the first chunk is stored."""
 
     def append(
         self, chunks: Sequence[Chunk], vectors: Vectors, *, encoder_id: str
@@ -66,27 +66,27 @@ class ChunkLog(Protocol):
         after_seq: int = 0,
         limit: int | None = None,
     ) -> Iterator[Chunk]:
-        """Yields matching chunks in log order, or by event time, at most `limit` of them."""
+        """Yields at most `limit` matching chunks, in log order or by event time."""
 
     def count(self, where: ChunkFilter) -> int:
-        """Returns how many chunks match."""
+        """Returns the number of matching chunks."""
 
     def set_metadata(self, chunk_id: str, metadata: Mapping[str, Any]) -> Chunk | None:
-        """Replaces a chunk's metadata, durably; None if there is no such chunk."""
+        """Replaces a chunk's metadata durably; returns None if there is no such chunk."""
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Erases the chunks for good and returns how many there were."""
+        """Deletes the chunks permanently and returns how many existed."""
 
     def reindex(self, encoder: Encoder, *, progress: Progress | None = None) -> int:
-        """Embeds every chunk anew and returns how many; readers see the old vectors until then."""
+        """Re-embeds every chunk and returns their number; readers use the old vectors meanwhile."""
 
     def close(self) -> None:
-        """Releases what the log holds open."""
+        """Closes files and connections."""
 
 
 @runtime_checkable
 class VectorSource(Protocol):
-    """What a log may also be: one that gives its vectors back, so that moving need not embed."""
+    """Optional for a log: returns stored vectors, so that a migration need not embed again."""
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Returns the vectors of the chunks that exist, by id."""
@@ -94,20 +94,20 @@ class VectorSource(Protocol):
 
 @runtime_checkable
 class SlowEraser(Protocol):
-    """What a log may also be: one that may need more time to erase than `delete` takes."""
+    """Optional for a log: erasing may continue after `delete` has returned."""
 
     def erasing(self) -> str | None:
-        """Says what is still to be erased and when it goes; None if there is nothing."""
+        """Describes what is still to be erased, and when that happens; None if nothing is."""
 
 
 @runtime_checkable
 class BackupSource(Protocol):
-    """What a log may also be: one that gcmem can back up."""
+    """Optional for a log: gcmem can back it up."""
 
     def backup(
         self, path: Path, *, overwrite: bool = False, progress: Progress | None = None
     ) -> int:
-        """Copies the store into a file while others use it, and returns how many chunks it has."""
+        """Copies the store into a file while it is in use; returns the number of chunks."""
 
 
 class VectorIndex(Protocol):
@@ -118,16 +118,16 @@ class VectorIndex(Protocol):
     ) -> list[list[tuple[str, float]]]:
         """Returns, for each query, the k most similar chunk ids with their cosine.
 
-        With `frontier`, those follow, newest first, that fewer than so many newer chunks match in
-        similarity. An engine that can't do this in one pass calls
-        `gcmem.retrieve.search_frontier`, which asks for one time range after the other.
+        With `frontier`, the chunks on the frontier follow, newest first: those for which fewer
+        than `frontier` newer chunks are at least as similar. An engine that can't do this in one
+        pass calls `gcmem.retrieve.search_frontier`, which searches one time range after another.
         """
 
     def score(self, queries: Vectors, ids: Sequence[str]) -> Vectors:
         """Returns the cosine of every query (rows) to every id (columns)."""
 
     def rebuild(self) -> None:
-        """Forgets what is cached and reads the log again."""
+        """Drops what is cached and reads the log again."""
 
 
 class RecencyBuffer(Protocol):
@@ -135,24 +135,24 @@ class RecencyBuffer(Protocol):
 
     @property
     def capacity(self) -> int:
-        """How many chunks of a scope it holds."""
+        """The number of chunks it holds per scope."""
 
     def push(self, chunks: Sequence[Chunk]) -> None:
-        """Takes in chunks that the log has just acknowledged."""
+        """Adds chunks that the log has just stored."""
 
     def recent(self, where: ChunkFilter) -> tuple[Chunk, ...]:
         """Returns the most recent matching chunks, newest first."""
 
     def rebuild(self) -> None:
-        """Forgets what is cached and reads the log again."""
+        """Drops what is cached and reads the log again."""
 
     def close(self) -> None:
-        """Releases what the buffer holds open; the log stays open."""
+        """Closes the buffer's connections; the log stays open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """A log with the index and the buffer that are derived from it, and a cache of verdicts."""
+    """A log, the index and buffer derived from it, and a cache of verdicts."""
 
     log: ChunkLog
     index: VectorIndex
@@ -160,7 +160,7 @@ class Store:
     verdicts: VerdictCache | None = None
 
     def close(self) -> None:
-        """Releases everything."""
+        """Closes all parts."""
         if self.verdicts is not None:
             self.verdicts.close()
         self.buffer.close()
@@ -172,44 +172,44 @@ class ConflictOracle(Protocol):
 
     @property
     def id(self) -> str:
-        """Name and version, carried by every verdict."""
+        """Name and version; stored with every verdict."""
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicting pairs with their scores."""
 
 
 class CandidateResolver(Protocol):
-    """Decides which candidates still hold; `gcmem.resolve.Resolver` is the one."""
+    """Decides which candidates are still true; `gcmem.resolve.Resolver` implements it."""
 
     @property
     def oracle(self) -> ConflictOracle:
-        """What finds the conflicts."""
+        """The oracle that finds the conflicts."""
 
     def resolve(self, candidates: CandidateSet) -> Resolution:
-        """Splits the candidates into those that hold and those that a newer one contradicts."""
+        """Splits the candidates into kept ones and those that a newer candidate contradicts."""
 
 
 class PairClassifier(Protocol):
-    """Scores single pairs; `gcmem.judge.PairwiseOracle` makes an oracle of it."""
+    """Scores single pairs; `gcmem.judge.PairwiseOracle` turns it into an oracle."""
 
     @property
     def id(self) -> str:
         """Name and version."""
 
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Returns, for each (older, newer), how surely they contradict, from 0 to 1."""
+        """Returns, for each (older, newer) pair, how likely they contradict, from 0 to 1."""
 
 
 @runtime_checkable
 class QuickClassifier(PairClassifier, Protocol):
-    """A pair classifier that can also say at little cost which pairs are worth a closer look."""
+    """A pair classifier that can also estimate scores quickly, to select pairs for `score`."""
 
     def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Returns a first guess of each pair's score."""
+        """Returns a rough estimate of each pair's score."""
 
 
 class StanceClassifier(Protocol):
-    """Reads single chunks: which of the answers to a question does it speak for?"""
+    """Reads single chunks: which answer to a question does the chunk support?"""
 
     @property
     def id(self) -> str:
@@ -218,50 +218,49 @@ class StanceClassifier(Protocol):
     def stances(
         self, question: str, options: Sequence[str], texts: Sequence[str]
     ) -> list[tuple[float, ...]]:
-        """Returns, for each text, the probability of every option, and last that of none."""
+        """Returns, for each text, the probability of each option; the last is that of none."""
 
 
 class AnswerClassifier(Protocol):
-    """Reads single texts: does it answer a question?"""
+    """Reads single texts: does the text answer a question?"""
 
     @property
     def id(self) -> str:
         """Name and version."""
 
     def answers(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Returns, for each text, how surely it answers the question, from 0 to 1."""
+        """Returns, for each text, how likely it answers the question, from 0 to 1."""
 
 
 class VerdictCache(Protocol):
-    """Remembers scores and conflicts: the past is immutable, so a verdict on two chunks is too."""
+    """Stores scores and conflicts. Chunks never change, so a verdict on two of them stays valid."""
 
     def get(
         self, oracle: str, question: str, pairs: Sequence[tuple[str, str]]
     ) -> dict[tuple[str, str], float]:
-        """Returns the known scores of pairs of chunk ids, by an oracle, for a question."""
+        """Returns the known scores that an oracle gave pairs of chunk ids for a question."""
 
     def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
-        """Keeps scores of chunks that are in the log; losing them costs time, never truth.
+        """Stores scores of chunks that are in the log; a lost score is only computed again.
 
-        Both ids are looked up in the transaction that writes: one of the chunks may have been
-        forgotten while it was judged. The second part of a key may also be `types.OPTION` with a
-        number.
+        Implementations look up both ids in the writing transaction: a chunk may have been
+        forgotten while it was judged. The second id may also be `types.OPTION` with a number.
         """
 
     def link(self, conflicts: Sequence[Conflict]) -> None:
-        """Keeps conflicts between chunks that are in the log as edges from old to newer."""
+        """Stores conflicts between chunks in the log, as edges from the older to the newer."""
 
     def linked_up_to(self, oracle: str) -> int:
-        """Returns how far an oracle has searched the log for conflicts, 0 at first."""
+        """Returns the last sequence number an oracle has checked for conflicts, at first 0."""
 
     def set_linked_up_to(self, oracle: str, seq: int) -> None:
-        """Keeps how far an oracle has searched the log."""
+        """Stores the last sequence number an oracle has checked for conflicts."""
 
     def witnesses(self, oracle: str, ids: Sequence[str]) -> dict[str, list[str]]:
-        """Returns the newer ends of an oracle's edges, by the old end."""
+        """Returns the newer chunks of an oracle's edges, by the older chunk's id."""
 
     def close(self) -> None:
-        """Releases what the cache holds open."""
+        """Closes the cache's connections."""
 
 
 class Reader(Protocol):
@@ -272,7 +271,7 @@ class Reader(Protocol):
         """Name and version."""
 
     def read(self, prompts: Sequence[Prompt]) -> tuple[Reading, ...]:
-        """Returns one reading a prompt."""
+        """Returns one reading per prompt."""
 
 
 class ChatModel(Protocol):
@@ -285,4 +284,4 @@ class ChatModel(Protocol):
     def complete(
         self, *, system: str, user: str, schema: dict[str, Any]
     ) -> tuple[dict[str, Any], int]:
-        """Returns the object that follows `schema`, and the tokens that it cost."""
+        """Returns an object that follows `schema`, and the number of tokens used."""

@@ -17,31 +17,31 @@ class Settings:
     chunk_tokens: int = 200
     """A turn longer than this is split at sentence boundaries."""
     max_text_chars: int = 2_000_000
-    """A longer text is refused rather than half stored."""
+    """A longer text is rejected."""
     max_metadata_bytes: int = 1_048_576
-    """How much JSON the metadata of one message may be; every chunk of the message carries it."""
+    """Maximum size of one message's metadata as JSON; every chunk of the message stores a copy."""
     max_future: timedelta | None = timedelta(days=1)
-    """How far ahead of the clock an event time may lie: further is refused, less is stored as now.
-    None takes every event time as it is. Then what is dated ahead wins over all that is recorded
-    until that day, so allow it only to writers that you trust."""
+    """How far ahead of the clock an event time may be. A later time is rejected; a time within the
+    limit is stored as now. None keeps every event time: a chunk dated ahead then wins over
+    everything recorded until that day, so use None only with writers that you trust."""
     max_skew: timedelta | None = timedelta(minutes=5)
-    """How far the clocks of two writers may disagree: up to this, what is said now comes after all
-    that was recorded before; beyond it, the order of their chunks is doubted. None trusts every
-    clock."""
+    """How far the clocks of two writers may disagree. Within this limit, what is said now comes
+    after everything recorded before; beyond it, the order of their chunks counts as undecided.
+    None trusts every clock."""
     strategy: Strategy = "stratified"
     """How candidates are found. `dense` takes the k most similar chunks. `paper` adds the recency
-    buffer to them, as the paper does. `stratified` weighs `overfetch` times k candidates: the most
-    similar, the frontier and the recency buffer. On the frontier a chunk competes only with those
-    that came after it, so the newest state of a topic is found however long the history is."""
+    buffer, as the paper does. `stratified` takes `overfetch` times k candidates: the most similar,
+    the frontier and the recency buffer. On the frontier a chunk competes only with newer chunks,
+    so the newest state of a topic is found however long the history is."""
     frontier: int = 2
     """A chunk is on the frontier if fewer than this many newer chunks are at least as similar."""
     stm_size: int = 10
-    """Chunks of a scope in the recency buffer."""
+    """Size of the recency buffer: chunks per scope."""
     overfetch: int = 3
-    """`stratified` weighs this many times k candidates, so that k remain after some are removed."""
+    """`stratified` takes this many times k candidates, so that k remain after some are removed."""
 
     respect_trust: bool = False
-    """Whether a chunk may only shadow chunks that are trusted no more than it is."""
+    """If True, a chunk can't shadow a chunk of higher trust."""
 
     def __post_init__(self) -> None:
         for name, least in (

@@ -1,4 +1,4 @@
-"""The frozen values that flow between the stages."""
+"""The frozen values that the stages pass to each other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gcmem.errors import InvalidInputError, InvalidScopeError, NaiveTimeError
 Origin = Literal["mtm", "stm", "edge"]
 Strategy = Literal["dense", "paper", "stratified"]
 Fitness = Literal["optimal", "marginal", "unfit"]
-"""How good an oracle was measured to be; an unfit one may not remove anything."""
+"""How well an oracle did when measured; an unfit oracle may not remove anything."""
 Mode = Literal["drop", "demote", "annotate"]
 AnswerPath = Literal["standard", "timestamp", "gcmem"]
 PromptMode = Literal["forced-choice", "allow-unclear"]
@@ -20,23 +20,23 @@ Scalar = str | int | float | bool | None
 
 MAX_SCOPE_ID_CHARS = 256
 ORIGIN_KEY = "gcmem_origin"
-"""The metadata key of a chunk that was merged in from another log: the id of that log's first.
+"""Metadata key of a chunk merged in from another log: the id of that log's first chunk.
 
-Such a chunk keeps its recording time, so its place in this log says nothing about clocks."""
+Such a chunk keeps its recording time, so its position in this log says nothing about clocks."""
 
 OPTION = "option "
-"""In the verdict cache, the second part of a key may be this and a number instead of a chunk's id:
-then the score is of a chunk and one of the options of the question."""
+"""In the verdict cache, this prefix and a number may replace the second chunk id of a key.
+The score then belongs to a chunk and one option of the question."""
 
 UNTRUSTED = 0
 """The trust level of a source that may lie: a web page, a stranger, a tool's output."""
 TRUSTED = 1
-"""The trust level of a source that is believed; higher levels are for those believed more."""
+"""The trust level of an ordinary source; higher levels mean more trust."""
 MAX_TRUST = 100
 
 
 def utc(at: datetime, *, name: str) -> datetime:
-    """Returns `at` in UTC; a naive datetime is an error that names the argument."""
+    """Returns `at` in UTC; raises an error that names the argument if `at` has no timezone."""
     if not isinstance(at, datetime):
         raise InvalidInputError(f"{name}={at!r}: pass an aware datetime, not {type(at).__name__}")
     if at.tzinfo is UTC:
@@ -50,10 +50,10 @@ def utc(at: datetime, *, name: str) -> datetime:
 
 
 class FrozenDict(dict[str, Any]):
-    """A dict that can't be changed, so that a value that holds it stays what it was."""
+    """A dict that can't be changed; it keeps frozen values frozen."""
 
     def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        raise TypeError("this mapping belongs to a frozen value; make a dict(...) of it to edit")
+        raise TypeError("this mapping belongs to a frozen value; copy it with dict(...) to edit it")
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
@@ -63,7 +63,7 @@ class FrozenDict(dict[str, Any]):
 
 
 def frozen(metadata: Mapping[str, Any] | None) -> FrozenDict:
-    """Returns metadata that can't be changed; None is none."""
+    """Returns a copy of the metadata that can't be changed; None becomes an empty one."""
     if metadata is None:
         return FrozenDict()
     if not isinstance(metadata, Mapping):
@@ -73,7 +73,7 @@ def frozen(metadata: Mapping[str, Any] | None) -> FrozenDict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Whose memory a chunk is; as a filter, a field left out matches every value."""
+    """Whose memory a chunk belongs to. In a filter, a field that is None matches every value."""
 
     user_id: str | None = None
     agent_id: str | None = None
@@ -88,13 +88,13 @@ class Scope:
                 raise InvalidScopeError(f"{name}={value!r}: pass a non-empty string, or None")
             if len(value) > MAX_SCOPE_ID_CHARS:
                 raise InvalidScopeError(
-                    f"{name} has {len(value)} characters, at most {MAX_SCOPE_ID_CHARS} are allowed"
+                    f"{name} has {len(value)} characters; at most {MAX_SCOPE_ID_CHARS} are allowed"
                 )
             if not is_storable(value):
-                raise InvalidScopeError(f"{name}={value!r} holds a NUL or a lone surrogate")
+                raise InvalidScopeError(f"{name}={value!r} contains a NUL or a lone surrogate")
 
     def covers(self, other: Scope) -> bool:
-        """Tells whether a query in this scope may see a chunk of `other`."""
+        """Returns whether a query in this scope may see a chunk of `other`."""
         return (
             (self.user_id is None or self.user_id == other.user_id)
             and (self.agent_id is None or self.agent_id == other.agent_id)
@@ -102,7 +102,7 @@ class Scope:
         )
 
     def overlaps(self, other: Scope) -> bool:
-        """Tells whether a chunk could be in both scopes."""
+        """Returns whether a chunk could be in both scopes."""
         pairs = (
             (self.user_id, other.user_id),
             (self.agent_id, other.agent_id),
@@ -112,7 +112,7 @@ class Scope:
 
 
 def is_storable(text: str) -> bool:
-    """Tells whether every store can keep `text`: no NUL, no lone surrogate."""
+    """Returns whether every store can keep `text`: it has no NUL and no lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -122,11 +122,10 @@ def is_storable(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One utterance of a session; `at` left out means the moment it is added.
+    """One utterance of a session; without `at`, it happened when it is added.
 
-    A speaker or metadata of None are as good as left out. `id` becomes the id of its chunk; left
-    out, the chunk gets a new one. A turn that is split into several chunks gives them `id`, `id.2`,
-    `id.3` and so on.
+    None for speaker or metadata means the default. The chunk takes the turn's `id`, or a new one
+    if there is none. If the turn is split, its chunks are called `id`, `id.2`, `id.3` and so on.
     """
 
     text: str
@@ -147,10 +146,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """One observation as the log keeps it: when it happened, when it was recorded, whose it is.
+    """One observation in the log: its text, when it happened, when it was recorded, and its scope.
 
-    `at` and `seq` are missing only in documents that never came from a log. `trust` is how far its
-    source is believed; it is set by whoever runs the memory, never by what is remembered.
+    `at` and `seq` are None only in documents that never came from a log. `trust` is the trust
+    level of the source; whoever runs the memory sets it, never the text itself.
     """
 
     id: str
@@ -173,11 +172,10 @@ class Chunk:
             object.__setattr__(self, "metadata", frozen(self.metadata))
 
     def precedes(self, other: Chunk) -> bool | None:
-        """Tells whether this chunk is older than `other`; None where nothing decides it.
+        """Returns whether this chunk is older than `other`; None if that can't be decided.
 
-        Event time decides, equal times are broken by sequence number, and two undated chunks
-        compare by sequence number alone. A dated and an undated chunk are never compared: mixing
-        the two orders could make a cycle, in which every chunk would be older than another.
+        Event time decides; the sequence number breaks ties and orders undated chunks. A dated and
+        an undated chunk are never compared: mixing the two orders could make a cycle.
         """
         if self.at != other.at and (self.at is None or other.at is None):
             return None
@@ -209,7 +207,7 @@ class ChunkFilter:
                 object.__setattr__(self, name, utc(value, name=name))
 
     def admits(self, chunk: Chunk) -> bool:
-        """Tells whether a chunk of a log passes."""
+        """Returns whether a chunk of a log passes the filter."""
         at, recorded_at = chunk.at, chunk.recorded_at
         return (
             self.scope.covers(chunk.scope)
@@ -232,7 +230,7 @@ def _has(metadata: Mapping[str, Any], key: str, wanted: Scalar | tuple[Scalar, .
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A chunk that was retrieved, how relevant it is, and what brought it."""
+    """A retrieved chunk, its relevance, and what found it."""
 
     chunk: Chunk
     relevance: float
@@ -241,7 +239,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateSet:
-    """The frozen set that every answer path and the oracle see, most relevant first."""
+    """The candidates that the oracle and every answer path see, most relevant first."""
 
     query: str
     items: tuple[Candidate, ...]
@@ -252,7 +250,7 @@ class CandidateSet:
         if not isinstance(self.items, (tuple, list)) or not all(
             isinstance(item, Candidate) for item in self.items
         ):
-            raise InvalidInputError("items of a candidate set: pass a tuple of Candidate")
+            raise InvalidInputError("items of a CandidateSet: pass a tuple of Candidate")
         seen: set[str] = set()
         for item in self.items:
             if item.chunk.id in seen:
@@ -287,9 +285,9 @@ class Shadow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skew:
-    """A conflict left undecided since the clocks of its two writers disagree too much to order it.
+    """A conflict left undecided because the clocks of its two writers disagree too much.
 
-    The disagreement is what the log proves, so the clocks may be further apart than that.
+    `disagreement_s` is the part that the log proves; the clocks may be further apart.
     """
 
     conflict: Conflict
@@ -298,11 +296,11 @@ class Skew:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """What temporal dominance leaves, what it takes out and why, and what it could not decide.
+    """The result of temporal dominance: what it kept, what it removed and why.
 
-    `undecided` are conflicts that nothing puts in order, and `skewed` says which of them are so
-    because of their writers' clocks; `outranked` are those in which the newer chunk is trusted
-    less than the older one. Both ends of either stay.
+    `undecided` conflicts have no order in time; `skewed` lists those that the writers' clocks
+    cause. In `outranked` conflicts the newer chunk is trusted less than the older one. Both chunks
+    of such conflicts are kept.
     """
 
     kept: tuple[Candidate, ...]
@@ -314,7 +312,7 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What a reader is asked: a question over chunks in the order in which it should see them."""
+    """A question for a reader, with the chunks in the order in which it reads them."""
 
     question: str
     chunks: tuple[Chunk, ...]
@@ -327,7 +325,7 @@ class Prompt:
 class Reading:
     """A reader's reply: its words, and the option it chose (None: unclear).
 
-    `source` is the id of the chunk that the answer comes from, where the reader knows it.
+    `source` is the id of the chunk that the answer comes from, if the reader knows it.
     """
 
     text: str
@@ -356,9 +354,9 @@ class Timings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer of one path over the frozen candidate set; timings are those of the whole call.
+    """The answer of one path; `timings` cover the whole call.
 
-    `source` is the id of the chunk that the answer comes from; a language model does not say it.
+    `source` is the id of the chunk that the answer comes from; language models don't report it.
     """
 
     text: str
@@ -372,12 +370,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """What a search found: `kept` is live, `shadows` went and say why.
+    """The result of a search: `kept` is still true, `shadows` are contradicted and say by what.
 
-    `undecided` pairs contradict but can't be ordered in time, so both stay; `skewed` says which of
-    them are so because the clocks of their writers disagree, and by how much.
-    Iterates over `ranked`: at most k candidates as the mode presents them, which is kept alone
-    ("drop"), kept before shadowed ("demote"), or both in the order of relevance ("annotate").
+    `undecided` pairs contradict but can't be ordered in time, so both stay; `skewed` lists those
+    that disagreeing clocks cause. Iterating yields `ranked`, at most k candidates by mode: only
+    kept ones ("drop"), kept before shadowed ("demote"), or both by relevance ("annotate").
     """
 
     query: str
@@ -402,11 +399,11 @@ class SearchResult:
         return self.ranked[number]
 
     def shadow_of(self, chunk_id: str) -> Shadow | None:
-        """Returns the shadow of a chunk with its witness, or None where the chunk is live."""
+        """Returns the shadow of a chunk with its witness, or None if the chunk is not shadowed."""
         return next((s for s in self.shadows if s.candidate.chunk.id == chunk_id), None)
 
 
 def check_choice(value: str, *, name: str, allowed: Sequence[str]) -> None:
-    """Raises an error that lists what is allowed when `value` is not."""
+    """Raises an error that lists the allowed values if `value` is not one of them."""
     if value not in allowed:
         raise InvalidInputError(f"{name}={value!r}: choose one of {', '.join(allowed)}")

@@ -1,4 +1,4 @@
-"""Sentence encoders: the shipped one, and adapters to others behind extras."""
+"""Sentence encoders: the shipped one, and adapters to others that need extras."""
 
 from gcmem.encode.cached import CachedEncoder
 from gcmem.encode.minilm import MiniLMEncoder

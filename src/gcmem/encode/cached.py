@@ -1,4 +1,4 @@
-"""An encoder that reads each text once a call."""
+"""An encoder that encodes each text once per call."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from gcmem.vectors import encode
 
 
 class CachedEncoder:
-    """Encodes a text once within a call; no call sees what another has encoded.
+    """Encodes each text once per call; calls don't share vectors.
 
-    The stages of one search need the vectors of the same texts. Sharing them between calls would
-    let one caller find out what texts another has used.
+    The stages of one search need the vectors of the same texts. A cache shared between calls would
+    let one caller find out which texts another has used.
     """
 
     def __init__(self, encoder: Encoder) -> None:
@@ -25,11 +25,11 @@ class CachedEncoder:
 
     @classmethod
     def around(cls, encoder: Encoder) -> CachedEncoder:
-        """Returns the encoder itself where it is cached already."""
+        """Wraps an encoder; returns the encoder itself if it is cached already."""
         return encoder if isinstance(encoder, cls) else cls(encoder)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Returns one unit vector a text, encoding only those that this call has not seen."""
+        """Returns one unit vector per text; encodes only texts that are new in this call."""
         if not texts:
             return np.empty((0, self.dimensions), dtype=np.float32)
         computed = current_call().computed
@@ -41,5 +41,5 @@ class CachedEncoder:
         return np.stack([computed[keys[text]] for text in texts])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Returns each text's token count by the encoder behind."""
+        """Returns each text's token count, by the wrapped encoder."""
         return self._encoder.count_tokens(texts)

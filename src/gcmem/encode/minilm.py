@@ -17,17 +17,17 @@ FOLDER = Path(__file__).parent.parent / "models" / "encoder"
 
 
 class MiniLMEncoder:
-    """all-MiniLM-L6-v2, half tuned to find what answers a question; loaded at first use.
+    """all-MiniLM-L6-v2, averaged with a version tuned to find answers; loaded at first use.
 
-    Every text is a run of its own: int8 activations are scaled over the whole input, so a batch
-    would make a text's vector depend on its neighbours, and on a CPU it would be no faster.
+    It runs each text separately: int8 activations are scaled over the whole input, so in a batch a
+    text's vector would depend on its neighbours. On a CPU, a batch would be no faster.
     """
 
     id = "gcmem-encoder@2"
     dimensions = 384
 
     def __init__(self, *, workers: int = 2) -> None:
-        """`workers` is how many texts are read at once, one core each."""
+        """`workers` is the number of texts encoded at once, each on one core."""
         self._workers = workers
         self._lock = threading.Lock()
         self._session: Any = None
@@ -41,11 +41,11 @@ class MiniLMEncoder:
             self._session = open_model(FOLDER / "model.onnx", threads=1)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Returns one unit vector a text; text beyond 256 tokens is not seen."""
+        """Returns one unit vector per text; ignores everything after 256 tokens."""
         self._load()
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
         rows = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
-        if len(rows) < 2:  # a question: a pool would only cost time
+        if len(rows) < 2:  # for a single question, a thread pool would only cost time
             with deadline.step():
                 found = [self._vector(row) for row in rows]
         else:
@@ -60,7 +60,7 @@ class MiniLMEncoder:
         return self._session.run(None, inputs)[0][0]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Returns each text's token count without the two markers, counted past the 256 limit."""
+        """Returns each text's token count, beyond 256 too, without the two special tokens."""
         self._load()
         return [
             len(encoding.ids) + sum(len(rest.ids) for rest in encoding.overflowing)

@@ -33,14 +33,14 @@ class OpenAIEncoder:
             api_key=api_key, base_url=base_url, timeout_s=timeout_s, max_retries=max_retries
         )
         self._model = model
-        # Only these models can be asked for fewer dimensions than they have.
+        # Only these models can return fewer dimensions than they have.
         shortens = model.startswith("text-embedding-3")
         self._shorten: dict[str, int] = {"dimensions": dimensions} if shortens else {}
         self.dimensions = dimensions
         self.id = f"openai:{model}:{dimensions}"
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Returns one unit vector a text."""
+        """Returns one unit vector per text."""
         rows: list[list[float]] = []
         for start in range(0, len(texts), BATCH):
             deadline.check()
@@ -61,5 +61,5 @@ class OpenAIEncoder:
         return normalised
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Estimates token counts from lengths: the endpoint does not tell them in advance."""
+        """Estimates token counts from text lengths: the endpoint does not count in advance."""
         return [len(text) // CHARS_PER_TOKEN + 1 for text in texts]

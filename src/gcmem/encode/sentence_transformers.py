@@ -23,13 +23,13 @@ class SentenceTransformersEncoder:
             ) from None
         self._model: Any = SentenceTransformer(model, device=device)
         self._batch_size = batch_size
-        # Before version 6 it had the longer name.
+        # Before version 6, the method had the longer name.
         width = getattr(self._model, "get_embedding_dimension", None)
         self.dimensions: int = (width or self._model.get_sentence_embedding_dimension)()
         self.id = f"sentence-transformers:{model}"
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Returns one unit vector a text."""
+        """Returns one unit vector per text."""
         vectors: Vectors = self._model.encode(
             list(texts),
             batch_size=self._batch_size,

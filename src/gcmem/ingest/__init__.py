@@ -1,4 +1,4 @@
-"""Stage 1: turns become chunks."""
+"""Stage 1: splits turns into chunks."""
 
 from gcmem.ingest.chunks import check_limits, chunks_of
 from gcmem.ingest.identity import name_turns

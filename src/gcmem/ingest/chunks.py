@@ -1,4 +1,4 @@
-"""Makes unsaved chunks of turns: segmented, timed, scoped."""
+"""Turns messages into chunks, ready to be stored: split, dated and scoped."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from gcmem.types import MAX_TRUST, TRUSTED, UNTRUSTED, Chunk, Scope, Turn
 
 
 def check_limits(turns: Sequence[Turn], *, now: datetime, settings: Settings) -> None:
-    """Raises when a turn or its metadata is too long, or it lies too far in the future."""
+    """Raises if a turn or its metadata is too long, or its time is too far in the future."""
     for turn in turns:
         if settings.max_future is not None and turn.at and turn.at - now > settings.max_future:
             raise FutureTimeError(turn.at, now=now, allowed=settings.max_future)
         if len(turn.text) > settings.max_text_chars:
             raise InvalidTextError(
-                f"text has {len(turn.text)} characters, at most {settings.max_text_chars} are "
+                f"text has {len(turn.text)} characters; at most {settings.max_text_chars} are "
                 "allowed; split it, or raise Settings.max_text_chars"
             )
         check_metadata_size(turn.metadata, settings=settings)
 
 
 def check_metadata_size(metadata: Mapping[str, Any], *, settings: Settings) -> None:
-    """Raises when the metadata of one message is larger than the settings allow."""
+    """Raises if the metadata of one message is larger than the settings allow."""
     if metadata and (size := metadata_bytes(metadata)) > settings.max_metadata_bytes:
         raise InvalidInputError(
-            f"metadata has {size} bytes of JSON, at most {settings.max_metadata_bytes} are allowed "
-            "for one message; keep large values elsewhere, or raise Settings.max_metadata_bytes"
+            f"metadata has {size} bytes of JSON; at most {settings.max_metadata_bytes} are allowed "
+            "per message; keep large values elsewhere, or raise Settings.max_metadata_bytes"
         )
 
 
 def check_trust(trust: int) -> int:
-    """Returns a trust level that can be stored; otherwise raises."""
+    """Returns the trust level; raises if it is not valid."""
     if isinstance(trust, bool) or not isinstance(trust, int) or not 0 <= trust <= MAX_TRUST:
         raise InvalidInputError(
-            f"trust={trust!r}: pass a whole number from {UNTRUSTED} (untrusted) over {TRUSTED} "
-            f"(the default) to {MAX_TRUST}"
+            f"trust={trust!r}: pass a whole number from {UNTRUSTED} (untrusted) to {MAX_TRUST}; "
+            f"the default is {TRUSTED}"
         )
     return trust
 
@@ -55,10 +55,10 @@ def chunks_of(
     count_tokens: CountTokens,
     trust: int = TRUSTED,
 ) -> tuple[Chunk, ...]:
-    """Returns the unrecorded chunks of all turns in order; a turn without a time happened `now`.
+    """Returns the chunks of all turns in order, not yet stored; a turn without a time gets `now`.
 
-    So did one whose time lies ahead, unless the settings take every time as it is: nothing is
-    observed before it happens, and it must not win over what is recorded until then.
+    A future time also becomes `now`, unless max_future is None: otherwise the chunk would win over
+    everything recorded until then.
     """
     check_limits(turns, now=now, settings=settings)
     check_trust(trust)

@@ -1,4 +1,4 @@
-"""Names messages by what they say, so that importing a file again finds those that are there."""
+"""Makes message ids from content, so that a second import of a file finds the stored messages."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ NAMESPACE = uuid.UUID("4b1f2a60-5d53-5c0e-8a39-2f3d0c6b7e11")
 def name_turns(turns: Sequence[Turn], *, scope: Scope, source: str) -> tuple[Turn, ...]:
     """Returns the turns with ids made from scope, session, speaker, time and text.
 
-    The first, second and third of several equal turns get different ids. A turn without a time
-    is told by `source`, the file that it stands in: the same words in another file were said at
-    another time.
+    Repeated turns get distinct ids. For a turn without a time, `source` (its file) takes the place
+    of the time: the same words in another file were said at another time.
     """
     seen: Counter[str] = Counter()
     named = []
@@ -41,7 +40,7 @@ def name_turns(turns: Sequence[Turn], *, scope: Scope, source: str) -> tuple[Tur
 
 
 def chunk_id(turn: Turn, piece: int) -> str:
-    """Returns the id of one piece of a turn: the first has the turn's own id, if it has one."""
+    """Returns the id of one piece of a turn; the first piece takes the turn's own id, if any."""
     if turn.id is None:
         return str(uuid.uuid4())
     return turn.id if piece == 0 else f"{turn.id}.{piece + 1}"

@@ -9,11 +9,11 @@ from gcmem.sentences import sentences_of
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 CHARS_PER_TOKEN = 8
-"""No chunk is longer than budget * this: a huge unbroken word may count as one token."""
+"""Maximum characters per token of budget: a huge unbroken word may count as one token."""
 
 
 def segment(text: str, *, budget: int, count_tokens: CountTokens) -> list[str]:
-    """Returns the text whole if it fits the token budget, otherwise in pieces, in order."""
+    """Splits the text into pieces, in order, if it exceeds the token budget."""
     text = text.strip()
     max_chars = budget * CHARS_PER_TOKEN
     if len(text) <= max_chars and count_tokens([text])[0] <= budget:
@@ -37,7 +37,7 @@ def _split(text: str, max_chars: int) -> Iterator[str]:
 
 
 def _halve(piece: str, budget: int, count_tokens: CountTokens) -> Iterator[tuple[str, int]]:
-    """Cuts a sentence in two at the space nearest its middle until the parts fit."""
+    """Splits a sentence at the space nearest its middle, again and again until the parts fit."""
     cost = count_tokens([piece])[0]
     middle = len(piece) // 2
     if cost <= budget or middle == 0:
@@ -52,7 +52,7 @@ def _halve(piece: str, budget: int, count_tokens: CountTokens) -> Iterator[tuple
 
 
 def _pack(pieces: list[tuple[str, int]], *, budget: int, max_chars: int) -> Iterator[str]:
-    """Joins neighbours while they fit together."""
+    """Joins neighbouring pieces while they fit the budget together."""
     current, used = "", 0
     for piece, cost in pieces:
         if current and (used + cost > budget or len(current) + len(piece) >= max_chars):

@@ -1,14 +1,14 @@
-"""Reads session files: JSONL, and the shapes in which chat products export conversations.
+"""Reads session files: JSONL, and the formats in which chat products export conversations.
 
-| shape                | told by                                                        |
-|----------------------|----------------------------------------------------------------|
-| JSONL                | one message object (or one conversation object) a line          |
-| list of messages     | `[{"role": …, "content": …, "timestamp": …}, …]`, Slack's too   |
+| format               | recognised by                                                   |
+|----------------------|-----------------------------------------------------------------|
+| JSONL                | one message object (or one conversation object) per line        |
+| list of messages     | `[{"role": …, "content": …, "timestamp": …}, …]`, also Slack    |
 | chat-API request     | `{"messages": [...]}`                                           |
 | ShareGPT             | `{"conversations": [{"from": …, "value": …}]}`                  |
 | ChatGPT export       | `[{"title": …, "mapping": {id: {"message": …}}}]`               |
 | Claude export        | `[{"name": …, "chat_messages": [{"sender": …, "text": …}]}]`    |
-| plain text           | a `.txt` file, one turn a line                                  |
+| plain text           | a `.txt` file, one turn per line                                |
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from gcmem.ingest.turns import is_textless, turn_from_dict
 from gcmem.message_fields import first, flatten
 from gcmem.types import Turn
 
-NESTED = "its JSON is nested too deeply"
+TOO_DEEP = "its JSON is nested too deeply"
 LIST_KEYS = ("messages", "conversations", "chat_messages", "turns", "events")
 CONVERSATION_ID_KEYS = ("session", "session_id", "uuid", "conversation_id", "id", "title", "name")
 
 
 def read_session_file(path: Path, *, tz: tzinfo | None = None) -> tuple[Turn, ...]:
-    """Returns the turns of a session file in their order; `tz` is assumed for naive times."""
+    """Returns the turns of a session file in order; times without a timezone are read as `tz`."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -48,21 +48,21 @@ def read_session_file(path: Path, *, tz: tzinfo | None = None) -> tuple[Turn, ..
         except InvalidInputError as error:
             raise SessionFormatError(f"{where}: {error}") from None
         except RecursionError:
-            raise SessionFormatError(f"{where}: {NESTED}") from None
+            raise SessionFormatError(f"{where}: {TOO_DEEP}") from None
     if not turns:
-        raise SessionFormatError(f"{path} holds no message with text")
+        raise SessionFormatError(f"{path} contains no message with text")
     return tuple(turns)
 
 
 def _documents(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    """Yields the JSON documents with where they stand: the file, or one a line."""
+    """Yields each JSON document with its place: the whole file, or one line."""
     try:
         yield str(path), json.loads(text)
         return
     except json.JSONDecodeError as error:
         whole_file_error = error
     except RecursionError:
-        raise SessionFormatError(f"{path}: {NESTED}") from None
+        raise SessionFormatError(f"{path}: {TOO_DEEP}") from None
     lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     for number, line in lines:
         try:
@@ -73,7 +73,7 @@ def _documents(path: Path, text: str) -> Iterator[tuple[str, Any]]:
                 f"{path}, line {number}: neither JSON nor JSONL ({shown.msg})"
             ) from None
         except RecursionError:
-            raise SessionFormatError(f"{path}, line {number}: {NESTED}") from None
+            raise SessionFormatError(f"{path}, line {number}: {TOO_DEEP}") from None
         yield f"{path}, line {number}", document
 
 
@@ -103,7 +103,7 @@ def _turns(document: Any, *, session: str | None, tz: tzinfo | None) -> Iterator
 
 
 def _chatgpt(document: Mapping[str, Any], *, tz: tzinfo | None) -> Iterator[Turn]:
-    """Walks the export's message tree along the branch that the user ended on."""
+    """Yields the turns of the export's message tree on the branch that the user ended on."""
     nodes = {key: node for key, node in document["mapping"].items() if isinstance(node, Mapping)}
     node_id = document.get("current_node") or next(reversed(list(nodes)), None)
     branch = []

@@ -1,4 +1,4 @@
-"""Reads the shapes in which callers hold messages: strings, turns, chat-API dicts, lists."""
+"""Converts messages into turns: strings, turns, chat-API dicts, and lists of them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def as_turns(
     metadata: Mapping[str, Any] | None = None,
     tz: tzinfo | None = None,
 ) -> tuple[Turn, ...]:
-    """Returns the messages as turns; the keyword values fill in what a message leaves out.
+    """Returns the messages as turns; the keyword arguments are defaults for missing values.
 
-    `tz` is assumed for times that carry no timezone; without it they are an error.
+    Times without a timezone are read as `tz`; without `tz` they raise an error.
     """
     single = isinstance(messages, (str, Turn, Mapping))
     items: Sequence[Any] = [messages] if single else messages  # type: ignore[assignment]
@@ -73,13 +73,13 @@ def _as_turn(item: Any, *, tz: tzinfo | None) -> Turn:
 
 
 def turn_from_dict(message: Mapping[str, Any], *, tz: tzinfo | None = None) -> Turn:
-    """Reads one chat-API message: its text, and its time, speaker, session where it has them."""
+    """Reads one chat-API message: its text and, if present, its time, speaker and session."""
     content = first(message, TEXT_KEYS)
     if content is None and any(message.get(key) == "" for key in TEXT_KEYS):
         content = ""
     if content is None:
         raise InvalidInputError(
-            f"no text in {describe(message)}: one of the keys {', '.join(TEXT_KEYS)} must hold it"
+            f"no text in {describe(message)}: put it under one of {', '.join(TEXT_KEYS)}"
         )
     when = first(message, TIME_KEYS)
     speaker = first(message, SPEAKER_KEYS)
@@ -94,7 +94,7 @@ def turn_from_dict(message: Mapping[str, Any], *, tz: tzinfo | None = None) -> T
 
 
 def is_textless(message: Mapping[str, Any]) -> bool:
-    """Tells whether a chat-API message has a content, but no text in it: tool calls, pictures."""
+    """Returns whether a chat-API message has content but no text, such as a tool call or image."""
     content = first(message, TEXT_KEYS)
     if content is None:
         return any(key in message and message[key] is None for key in TEXT_KEYS)
@@ -109,26 +109,26 @@ def _speaker(value: Any) -> str:
 
 
 def describe(message: Mapping[str, Any]) -> str:
-    """Returns a short picture of a message for error texts."""
+    """Describes a message by its keys, for error messages."""
     return f"a message with the keys {', '.join(map(str, message)) or '(none)'}"
 
 
 def check_text(text: Any, *, name: str = "text") -> str:
-    """Returns the text when it can be stored and says something; otherwise raises."""
+    """Returns the text; raises if it is empty or can't be stored."""
     if not isinstance(text, str):
         raise InvalidTextError(f"{name} must be a string, not {type(text).__name__}")
     if not text.strip():
         raise InvalidTextError(f"{name} is empty")
     if not is_storable(text):
         raise InvalidTextError(
-            f"{name} holds a NUL or a lone surrogate, which no store can keep; clean it first, "
+            f"{name} contains a NUL or a lone surrogate, which can't be stored; clean it first, "
             "for example text.encode('utf-8', 'replace').decode().replace('\\0', '')"
         )
     return text
 
 
 def check_name(value: Any, *, name: str) -> Any:
-    """Returns a speaker or session when it is None or a usable string; otherwise raises."""
+    """Returns a speaker, session or id; raises unless it is None or a usable string."""
     if value is None or (isinstance(value, str) and value.strip() and is_storable(value)):
         return value
     raise InvalidInputError(f"{name}={value!r}: pass a non-empty string")

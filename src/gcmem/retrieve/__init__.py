@@ -1,4 +1,4 @@
-"""Stage 3: a question becomes a frozen candidate set."""
+"""Stage 3: turns a question into a candidate set."""
 
 from gcmem.retrieve.candidates import retrieve
 from gcmem.retrieve.frontier import search_frontier

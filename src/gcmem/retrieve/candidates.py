@@ -1,4 +1,4 @@
-"""Retrieval: what is most similar, what is newest, what is known to contradict; then frozen."""
+"""Retrieval: collects the most similar, the newest and the known contradicting chunks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from gcmem.protocols import Store, Vectors
 from gcmem.ranking import ranked
-from gcmem.retrieve.edges import trace
+from gcmem.retrieve.edges import follow_edges
 from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter, Origin, Strategy
 
 
@@ -25,9 +25,9 @@ def retrieve(
 ) -> CandidateSet:
     """Returns the candidates, most relevant first; relevance is the best cosine to any query.
 
-    The k most similar chunks are always among them. `stratified` fills up to `pool`: first with
-    the frontier, then with the recency buffer, then with the next most similar. With `oracle`, the
-    newer ends of its known conflicts join them.
+    The k most similar chunks are always included. `stratified` adds up to `pool` candidates: first
+    the frontier, then the recency buffer, then the next most similar. With `oracle`, the newer
+    chunks of its known conflicts are added.
     """
     stratified = strategy == "stratified"
     pool = max(k, pool or k) if stratified else k
@@ -36,7 +36,7 @@ def retrieve(
     for chunk_id, score in (hit for found in hits for hit in found):
         relevance[chunk_id] = max(score, relevance.get(chunk_id, score))
     similar = list(dict.fromkeys(i for found in hits for i, _ in found[:pool]))
-    # Among equals the index has the newest first.
+    # The index returns equal scores newest first; the sort keeps that order.
     order = ranked([relevance[i] for i in similar], range(len(similar), 0, -1))
     nearest = [similar[n] for n in order]
     newest = [i for found in hits for i, _ in found[pool:]]
@@ -44,15 +44,15 @@ def retrieve(
     chosen = list(dict.fromkeys((*nearest[:k], *newest, *recent, *nearest)))[:pool]
     linked: list[Chunk] = []
     if oracle is not None:
-        linked = trace(store, chosen, oracle=oracle, where=where, most=k)
+        linked = follow_edges(store, chosen, oracle=oracle, where=where, limit=k)
         chosen = chosen[: max(k, pool - len(linked))]
-    chunks = store.log.get(chosen)  # one that was erased since the search is simply not there
+    chunks = store.log.get(chosen)  # without those erased since the search
     origins: dict[str, Origin] = {i: "mtm" if i in relevance else "stm" for i in chunks}
-    _join(chunks, origins, linked, "edge")
+    _add_missing(chunks, origins, linked, "edge")
     if strategy == "paper":
-        _join(chunks, origins, recent.values(), "stm")
-    late = [chunk_id for chunk_id in chunks if chunk_id not in relevance]
-    for chunk_id, scores in zip(late, store.index.score(queries, late).T, strict=True):
+        _add_missing(chunks, origins, recent.values(), "stm")
+    unscored = [chunk_id for chunk_id in chunks if chunk_id not in relevance]
+    for chunk_id, scores in zip(unscored, store.index.score(queries, unscored).T, strict=True):
         relevance[chunk_id] = float(scores.max())
     items = [
         Candidate(chunk=chunk, relevance=relevance[chunk_id], origin=origins[chunk_id])
@@ -67,7 +67,7 @@ def retrieve(
     )
 
 
-def _join(
+def _add_missing(
     chunks: dict[str, Chunk], origins: dict[str, Origin], more: Iterable[Chunk], origin: Origin
 ) -> None:
     for chunk in more:

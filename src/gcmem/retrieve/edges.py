@@ -1,4 +1,4 @@
-"""Conflict edges, followed from an old chunk to the present."""
+"""Follows conflict edges from an older chunk to the newest one that contradicts it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from gcmem.protocols import Store
 from gcmem.types import Chunk, ChunkFilter
 
-MOST_HOPS = 32
-"""A chain longer than this is followed no further; the strata find its newest end."""
+MAX_HOPS = 32
+"""Maximum length of a chain; the frontier finds the newest chunk of a longer one."""
 
 
-def trace(
-    store: Store, ids: Sequence[str], *, oracle: str, where: ChunkFilter, most: int
+def follow_edges(
+    store: Store, ids: Sequence[str], *, oracle: str, where: ChunkFilter, limit: int
 ) -> list[Chunk]:
-    """Returns the chunks that known edges lead to from the given ones, at most so many.
+    """Returns at most `limit` chunks that known edges lead to from `ids`, newest first.
 
-    A witness that the read may not see (it is later than `as_of`, say) ends its chain.
+    A chain ends at a chunk that the filter excludes, for example one later than `as_of`.
     """
     if store.verdicts is None:
         return []
     found: dict[str, Chunk] = {}
     seen = set(ids)
     ends: Sequence[str] = ids
-    for _ in range(MOST_HOPS):
+    for _ in range(MAX_HOPS):
         linked = store.verdicts.witnesses(oracle, ends)
         new = dict.fromkeys(w for newer in linked.values() for w in newer if w not in seen)
         chunks = {i: c for i, c in store.log.get(list(new)).items() if where.admits(c)}
@@ -32,6 +32,6 @@ def trace(
         ends = list(chunks)
         if not ends:
             break
-    # The newest ends matter most: they shadow whatever lies between.
+    # The newest chunks matter most: they contradict the ones in between.
     newest_first = sorted(found.values(), key=lambda c: (c.at is None, c.at, c.seq), reverse=True)
-    return newest_first[:most]
+    return newest_first[:limit]

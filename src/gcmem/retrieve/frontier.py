@@ -1,4 +1,4 @@
-"""The frontier of time and similarity, for engines that know only top-k with a filter."""
+"""The frontier of time and similarity, for engines that support only top-k with a filter."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gcmem.types import Chunk, ChunkFilter
 def search_frontier(
     index: VectorIndex, log: ChunkLog, queries: Vectors, *, depth: int, where: ChunkFilter
 ) -> list[list[tuple[str, float]]]:
-    """Returns, for each query, the chunks that fewer than `depth` newer ones match, newest first.
+    """Returns the frontier of each query: chunks with fewer than `depth` newer ones as similar.
 
-    Asks for the most similar chunks, then for the most similar of those newer than the oldest of
-    them, and so on: about depth · ln N queries. A range can't tell chunks of one moment apart, so
-    of those only the most similar are found.
+    Finds the `depth` most similar chunks, then the most similar among those newer than the oldest
+    hit, and so on, in about depth · ln N searches. Of chunks with the same event time, it finds
+    only the most similar.
     """
-    return [_one(index, log, query[None], depth, where) for query in queries]
+    return [_frontier(index, log, query[None], depth, where) for query in queries]
 
 
-def _one(
+def _frontier(
     index: VectorIndex, log: ChunkLog, query: Vectors, depth: int, where: ChunkFilter
 ) -> list[tuple[str, float]]:
     found: dict[str, float] = {}

@@ -14,7 +14,7 @@ __all__ = ["LogBuffer", "NumpyIndex", "SQLiteLog", "SQLiteVerdicts", "open_embed
 
 
 def open_embedded(path: Path | str, *, encoder: Encoder, stm_size: int) -> Store:
-    """Opens the embedded store in one file; ":memory:" keeps nothing."""
+    """Opens the embedded store in one file; ":memory:" is lost when it is closed."""
     log = SQLiteLog(path)
     return Store(
         log=log,

@@ -1,4 +1,4 @@
-"""A circuit breaker: a server that is gone is asked again now and then, not at every call."""
+"""A circuit breaker: after a failure, the server is tried once per interval, not at every call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Circuit:
-    """Closed while the server answers; open after a failure, with one probe an interval."""
+    """Closed while the server answers; open after a failure, with one probe per interval."""
 
     def __init__(
         self, *, retry_after_s: float, monotonic: Callable[[], float] = time.monotonic
@@ -19,7 +19,7 @@ class Circuit:
         self._probe_at: float | None = None
 
     def allows(self) -> bool:
-        """Tells whether to call the server now; while open, one caller an interval may."""
+        """Returns whether to call the server now; while open, one caller per interval may."""
         with self._lock:
             if self._probe_at is None:
                 return True
@@ -30,7 +30,7 @@ class Circuit:
             return True
 
     def failed(self) -> bool:
-        """Opens the circuit; tells whether it was closed, so that an outage is reported once."""
+        """Opens the circuit; returns whether it was closed, so that an outage is reported once."""
         with self._lock:
             was_closed = self._probe_at is None
             self._probe_at = self._monotonic() + self._retry_after_s

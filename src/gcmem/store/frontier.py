@@ -1,4 +1,4 @@
-"""The frontier of time and similarity, selected from scores in the order of time."""
+"""Selects the frontier of time and similarity from scores, newest first."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ ROUNDING = 1e-5
 """Scores closer than this count as equal: engines and matrix products round differently."""
 
 
-def unmatched(scores: Vectors, depth: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Returns the positions, in order, of scores that fewer than `depth` earlier ones match.
+def frontier_positions(scores: Vectors, frontier: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Returns the positions of the frontier in `scores`, which are ordered newest first.
 
-    Whatever matches a score lies in an earlier layer of running maxima, so the first `depth`
-    layers hold all that is looked for and all that is needed to count.
+    A chunk is on the frontier if fewer than `frontier` newer chunks are at least as similar.
     """
-    left = scores.copy()
+    # Each layer holds the running maxima of what is left. A score in none of the layers has at
+    # least `frontier` newer scores that are as high, so counting within the layers is enough.
+    remaining = scores.copy()
     layers = []
-    for _ in range(min(depth, len(scores))):
-        highest = np.maximum.accumulate(left)
-        is_record = np.empty(len(left), dtype=bool)
-        is_record[0] = left[0] > -np.inf
-        np.greater(left[1:], highest[:-1] + np.float32(ROUNDING), out=is_record[1:])
+    for _ in range(min(frontier, len(scores))):
+        highest = np.maximum.accumulate(remaining)
+        is_record = np.empty(len(remaining), dtype=bool)
+        is_record[0] = remaining[0] > -np.inf
+        np.greater(remaining[1:], highest[:-1] + np.float32(ROUNDING), out=is_record[1:])
         layer = np.nonzero(is_record)[0]
         layers.append(layer)
-        left[layer] = -np.inf
-    found = np.sort(np.concatenate(layers))
-    own = scores[found]
-    matched = np.tril(own[None, :] > own[:, None] - ROUNDING, -1).sum(axis=1)
-    return np.asarray(found[matched < depth])
+        remaining[layer] = -np.inf
+    positions = np.sort(np.concatenate(layers))
+    candidates = scores[positions]
+    at_least_as_similar = candidates[None, :] > candidates[:, None] - ROUNDING
+    newer_count = np.tril(at_least_as_similar, -1).sum(axis=1)
+    return np.asarray(positions[newer_count < frontier])

@@ -1,4 +1,4 @@
-"""URLs as they may be shown: in messages, reports and logs, never with a password."""
+"""Hides passwords and secrets in URLs before they are shown in messages, reports and logs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ SECRET_OPTION = re.compile(r"(?i)([?&][^=&]*(?:passw|pwd|secret|token|key)[^=&]*
 
 
 def redacted(url: str) -> str:
-    """Returns the URL with the password and every secret of its query replaced by ***."""
+    """Returns the URL with the password and every secret in its query replaced by ***."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         return url  # a path
-    # The last @ ends the credentials: a password that was not escaped may hold others, or a slash.
+    # The last @ ends the credentials: an unescaped password may contain an @ or a slash itself.
     credentials, at, place = rest.rpartition("@")
     user, colon, _ = credentials.partition(":")
     shown = f"{scheme}://{user}{colon}{HIDDEN if colon else ''}{at}{place}"

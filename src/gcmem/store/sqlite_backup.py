@@ -15,7 +15,7 @@ from gcmem.private_files import make_private_file
 from gcmem.protocols import Progress
 from gcmem.store.sqlite.file import StoreFile, translated_errors
 
-PAGES_A_STEP = 64
+PAGES_PER_STEP = 64
 COUNTS = "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM vectors)"
 
 
@@ -27,10 +27,10 @@ def back_up(
     overwrite: bool,
     progress: Progress | None,
 ) -> int:
-    """Copies the store as it is now; returns how many chunks the copy has.
+    """Copies the store as it is now; returns the number of chunks in the copy.
 
-    The copy is written beside the target, checked, and renamed when it is whole. Writers don't
-    wait, and what they add meanwhile is not in it.
+    The copy is written beside the target, checked, and renamed when it is complete. Writers don't
+    wait, and what they add meanwhile is not in the copy.
     """
     target = target.expanduser().absolute()
     _check_target(file, target, overwrite=overwrite)
@@ -44,7 +44,7 @@ def back_up(
         _sync(temporary)
         _check_target(file, target, overwrite=overwrite)
         os.replace(temporary, target)
-        if hasattr(os, "O_DIRECTORY"):  # elsewhere a folder can't be opened
+        if hasattr(os, "O_DIRECTORY"):  # Windows can't open a folder
             _sync(target.parent)
     except OSError as error:
         raise StoreUnavailableError(f"can't write {target}: {error.strerror or error}") from error
@@ -59,10 +59,10 @@ def _check_target(file: StoreFile, target: Path, *, overwrite: bool) -> None:
     if not file.in_memory and target.resolve() == file.path.resolve():
         raise InvalidInputError(f"{target} is the store itself; pass another path")
     for suffix in ("-wal", "-journal"):
-        # Left beside the new file, it would be taken for its own and damage it.
+        # SQLite would apply this leftover to the new file and damage it.
         if (beside := target.with_name(target.name + suffix)).exists():
             raise InvalidInputError(
-                f"{target} is a store in use, or was not closed: {beside.name} lies beside it; "
+                f"{target} is a store in use, or was not closed: {beside.name} is beside it; "
                 "pass another path"
             )
     if target.exists() and not overwrite:
@@ -73,9 +73,9 @@ def _check_target(file: StoreFile, target: Path, *, overwrite: bool) -> None:
 
 @contextmanager
 def _snapshot(file: StoreFile, lock: threading.RLock) -> Iterator[sqlite3.Connection]:
-    """Gives a connection in a read transaction: without one, every write would restart the copy.
+    """Yields a connection in a read transaction: without one, every write would restart the copy.
 
-    A store in memory has one connection only, so there writers do wait.
+    A store in memory has only one connection, so there writers do wait.
     """
     opened: AbstractContextManager[sqlite3.Connection] = (
         nullcontext(file.connection) if file.in_memory else closing(file.connect())
@@ -95,14 +95,14 @@ def _copy(source: sqlite3.Connection, target: Path, progress: Progress | None) -
             progress(total - remaining, total)
 
     with closing(sqlite3.connect(target, isolation_level=None)) as copy:
-        # The file gets its name when it is whole and on disk; until then it may be lost.
+        # The file is renamed once it is complete and on disk; until then it may be lost.
         copy.execute("PRAGMA journal_mode = OFF")
         copy.execute("PRAGMA synchronous = OFF")
-        source.backup(copy, pages=PAGES_A_STEP, progress=step)
+        source.backup(copy, pages=PAGES_PER_STEP, progress=step)
 
 
 def _check_copy(copy: Path, counts: tuple[int, int]) -> None:
-    """Reads the whole copy; nobody else has it, so there is no need for locks or a log."""
+    """Checks the whole copy. Nobody else has it open, so it needs no locks and no log."""
     with (
         translated_errors(str(copy)),
         closing(sqlite3.connect(f"{copy.as_uri()}?immutable=1", uri=True)) as connection,
@@ -110,7 +110,9 @@ def _check_copy(copy: Path, counts: tuple[int, int]) -> None:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         copied = connection.execute(COUNTS).fetchone()
     if found != "ok":
-        raise StoreCorruptError(f"the copy is damaged ({found}); the disk may be: try another one")
+        raise StoreCorruptError(
+            f"the copy is damaged ({found}); the disk may be faulty: try another one"
+        )
     if copied != counts:
         raise StoreCorruptError(f"the copy has {copied} chunks and vectors, the store {counts}")
 

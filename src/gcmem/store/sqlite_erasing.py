@@ -1,9 +1,9 @@
-"""Finishes erasing: takes what was deleted out of the write-ahead log and out of unused space.
+"""Finishes erasing: removes deleted rows from the write-ahead log and from unused space.
 
-`secure_delete` overwrites a deleted row with zeros. Two kinds of copies are left. The write-ahead
-log holds the row as it was until a checkpoint empties it, and that has to wait while another
-process reads. And where SQLite once moved a row to another page, its bytes may remain in unused
-space; only writing the whole file anew takes them away.
+`secure_delete` overwrites a deleted row with zeros, but two kinds of copies remain. The write-ahead
+log keeps the old row until a checkpoint empties it, which must wait while another process reads.
+If SQLite ever moved the row to another page, its bytes may remain in unused space; only rewriting
+the whole file removes them.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from contextlib import closing, suppress
 from gcmem.store.sqlite.file import StoreFile, get_meta, set_meta, transaction
 
 WAIT_S = 0.25
-"""How long a forget waits for readers. Writers wait with it, so it is short."""
+"""How long a forget waits for readers. Short, because writers wait too."""
 RETRY_S = 0.5
 QUIET_S = 5.0
-"""How long after the last forget the file is written anew."""
+"""How long after the last forget the file is rewritten."""
 REWRITE_UP_TO_BYTES = 128 * 2**20
-"""A larger file is not written anew unasked: writers would wait for a second or more."""
+"""A larger file is not rewritten automatically: writers would wait for a second or more."""
 NOT_NOW = (sqlite3.DatabaseError, OSError)
-"""Locked, full or taken away: it is tried again."""
+"""The file is locked, missing, or the disk is full: the eraser tries again later."""
 EMPTIED = "erased_up_to"
 REWRITTEN = "rewritten_up_to"
 
 
 class Eraser:
-    """Works on a connection of its own, in a thread only while something is left to erase.
+    """Erases on its own connection; its thread runs only while something is left to erase.
 
-    The store remembers up to which tombstone it is done, so what a process leaves is finished by
-    the next one that opens the store.
+    The store records the last tombstone that was finished, so the next process that opens it
+    continues from there.
     """
 
     def __init__(self, file: StoreFile) -> None:
@@ -48,7 +48,7 @@ class Eraser:
             self._start()
 
     def finish(self) -> None:
-        """Called after a deletion: empties the log, or leaves it to the thread."""
+        """Empties the write-ahead log after a deletion, or leaves that to the thread."""
         if self._file.in_memory:
             return
         self._forgot = True
@@ -58,18 +58,18 @@ class Eraser:
         self._start()
 
     def left(self, connection: sqlite3.Connection) -> str | None:
-        """Says what is still to be erased and when it goes; None if there is nothing."""
+        """Describes what is still to be erased, and when that happens; None if nothing is."""
         if self._file.in_memory or EMPTIED not in self._left(connection):
             return None
         name = self._file.path.name
         return (
             f"the forgotten chunks can't be read any more, but their bytes are still in {name} and "
-            f"{name}-wal while another process reads the store; they go within seconds of its end, "
-            "or when the store is opened next"
+            f"{name}-wal while another process reads the store; they are erased within seconds "
+            "after it stops reading, or when the store is next opened"
         )
 
     def close(self) -> None:
-        """Tries a last time, and ends the thread."""
+        """Stops the thread and tries one last time."""
         self._closed.set()
         if (thread := self._thread) is not None:
             thread.join()
@@ -89,13 +89,13 @@ class Eraser:
             with suppress(*NOT_NOW):
                 is_done = self._step(quiet=time.monotonic() >= self._last_forget + QUIET_S)
             with self._thread_lock:
-                # Under the lock: a forget that comes now starts a new thread.
+                # Checked under the lock, so that a forget from now on starts a new thread.
                 if is_done and time.monotonic() >= self._last_forget + QUIET_S:
                     self._thread = None
                     return
 
     def _step(self, *, quiet: bool) -> bool:
-        """Does what can be done now, and returns whether nothing is left."""
+        """Erases what it can now; returns whether everything is done."""
         with closing(self._file.connect(timeout_s=0)) as connection:
             left = self._left(connection)
         if EMPTIED in left and not self._empty_log(wait_s=0):
@@ -121,17 +121,17 @@ class Eraser:
             return True
 
     def _rewrite(self) -> bool:
-        """Writes the file anew without its unused space, unless it is too large for that."""
+        """Rewrites the file without its unused space, unless it is too large."""
         if os.stat(self._file.path).st_size > REWRITE_UP_TO_BYTES:
             return True
-        # Not while somebody reads: the log would hold the whole file until the reader ends.
+        # Not while anyone reads: the log would hold the whole file until the reader is done.
         if not self._empty_log(wait_s=0):
             return False
         with self._lock, closing(self._file.connect(timeout_s=WAIT_S)) as connection:
             connection.execute("PRAGMA synchronous = FULL")
             last = _last_tombstone(connection)
             connection.execute("VACUUM")
-            # The old pages are in the file until the log is emptied: not done before that.
+            # The old pages stay in the file until the log is emptied, so it is not done yet.
             with transaction(connection):
                 set_meta(connection, REWRITTEN, str(last))
                 set_meta(connection, EMPTIED, "0")

@@ -1,4 +1,4 @@
-"""Embeds a SQLite store anew: new vectors are written beside the old ones and swapped in."""
+"""Re-embeds a SQLite store: new vectors are written beside the old ones and swapped in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Writing = Callable[[], AbstractContextManager[sqlite3.Connection]]
 
 
 def rebuild(writing: Writing, *, encoder: Encoder, location: str, progress: Progress | None) -> int:
-    """Embeds every chunk and returns how many; `writing` opens a transaction."""
+    """Embeds every chunk and returns their number; `writing` opens a transaction."""
     with writing() as connection:
         connection.execute(
             "CREATE TABLE IF NOT EXISTS vectors_next "
@@ -44,7 +44,7 @@ def rebuild(writing: Writing, *, encoder: Encoder, location: str, progress: Prog
         with writing() as connection:
             _check_still_ours(connection, encoder.id, location)
             connection.executemany(
-                # A chunk that was forgotten meanwhile must not leave its vector behind.
+                # Selects from chunks, so that one forgotten meanwhile leaves no vector behind.
                 "INSERT OR REPLACE INTO vectors_next SELECT seq, ? FROM chunks WHERE seq = ?",
                 [(v.tobytes(), seq) for (seq, _), v in zip(pending, vectors, strict=True)],
             )
@@ -53,8 +53,8 @@ def rebuild(writing: Writing, *, encoder: Encoder, location: str, progress: Prog
 def _check_still_ours(connection: sqlite3.Connection, encoder_id: str, location: str) -> None:
     if get_meta(connection, ENCODER) != encoder_id:
         raise StoreUnavailableError(
-            f"{location} was re-embedded by another process meanwhile; "
-            "open it again, and start over if it still needs to be"
+            f"another process re-embedded {location} meanwhile; "
+            "open it again, and start over if it still needs a reindex"
         )
 
 

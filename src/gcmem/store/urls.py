@@ -26,7 +26,7 @@ SQLITE = "sqlite:///"
 
 
 def open_url(url: str, *, encoder: Encoder, stm_size: int, stm: str | None = None) -> Store:
-    """Opens the store that a URL names, with the recency buffer at `stm` if that is given.
+    """Opens the store at a URL; if `stm` is given, the recency buffer is there.
 
     A path or sqlite:///path is the embedded store; postgresql:// and qdrant:// are servers.
     """
@@ -54,14 +54,14 @@ def open_url(url: str, *, encoder: Encoder, stm_size: int, stm: str | None = Non
 def check_location(location: Any) -> None:
     """Raises unless a location is a path or a URL."""
     if not isinstance(location, (str, Path)) or not is_storable(str(location)):
-        raise InvalidInputError(f"{location!r} is no location: pass a path or a URL")
+        raise InvalidInputError(f"{location!r} is not a location: pass a path or a URL")
 
 
 def sqlite_path(url: str) -> str | None:
-    """Returns the file of a URL or path of the embedded store, None for any other URL.
+    """Returns the embedded store's file for a path or sqlite URL, None for any other URL.
 
-    After sqlite:/// comes the path: `sqlite:///notes.db` is relative, `sqlite:////srv/notes.db`
-    is not.
+    The path follows sqlite:///: `sqlite:///notes.db` is relative, `sqlite:////srv/notes.db` is
+    absolute.
     """
     if not url:
         raise InvalidInputError("the store's URL is empty: pass a path or a URL")

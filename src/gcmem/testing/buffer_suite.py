@@ -8,10 +8,10 @@ from gcmem.types import ChunkFilter, Scope
 
 
 class BufferSuite(StoreHarness):
-    """The laws of a buffer: the newest by event time, and never what the log does not have."""
+    """Requirements on a buffer: it returns the log's newest chunks by event time."""
 
     def test_buffer_keeps_the_newest_by_event_time(self, store: Store) -> None:
-        """A late arrival never pushes out what is newer than it."""
+        """A chunk that arrives late never pushes out a newer one."""
         assert store.buffer.capacity == 5
         assert store.buffer.recent(EVERYTHING) == ()
         self.put(store, *(chunk(f"n{n}", day=n) for n in range(1, 8)))
@@ -29,21 +29,21 @@ class BufferSuite(StoreHarness):
         assert texts(bob) == [f"bob {n}" for n in range(19, 14, -1)]
 
     def test_buffer_forgets_what_the_log_erased(self, store: Store) -> None:
-        """What was erased does not live on, and an older chunk takes its place."""
+        """An erased chunk disappears, and an older one takes its place."""
         stored = self.put(store, *(chunk(f"n{n}", day=n) for n in range(6)))
         assert texts(store.buffer.recent(EVERYTHING))[0] == "n5"
         store.log.delete([stored[5].id])
         assert texts(store.buffer.recent(EVERYTHING)) == ["n4", "n3", "n2", "n1", "n0"]
 
     def test_buffer_has_what_another_instance_pushed(self, store: Store, other: Store) -> None:
-        """Several processes have one short-term memory."""
+        """Several processes share one short-term memory."""
         self.put(store, chunk("mine", day=1))
         self.put(other, chunk("theirs", day=2))
         assert texts(store.buffer.recent(EVERYTHING)) == ["theirs", "mine"]
         assert texts(other.buffer.recent(EVERYTHING)) == ["theirs", "mine"]
 
     def test_buffer_rebuilds_from_the_log(self, store: Store) -> None:
-        """Nothing is lost with it."""
+        """After a rebuild, the buffer returns the same chunks."""
         self.put(store, *(chunk(f"tea {n}", day=n) for n in range(4)))
         recent = store.buffer.recent(EVERYTHING)
         store.buffer.rebuild()

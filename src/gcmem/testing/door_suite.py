@@ -1,4 +1,4 @@
-"""What every log must refuse: chunks that some store can't keep, vectors that poison a search."""
+"""What every log must refuse: chunks that some store can't keep, vectors that break a search."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ UNSTORABLE: dict[str, dict[str, Any]] = {
 
 
 class DoorSuite(StoreHarness):
-    """The laws of a log's door: what it refuses is refused whole, with an error that says why."""
+    """Requirements on refusals: a bad batch is refused as a whole, with an error that says why."""
 
     @pytest.mark.parametrize("fields", UNSTORABLE.values(), ids=UNSTORABLE)
     def test_what_can_not_be_stored_is_refused(self, store: Store, fields: dict[str, Any]) -> None:
-        """A bad chunk is refused with its whole batch, also by a store that could keep it."""
+        """A bad chunk is refused with its whole batch, even by a store that could keep it."""
         (kept,) = self.put(store, chunk("kept"))
         vectors = self.encoder.encode(["good", "bad"])
         batch = [chunk("good"), replace(chunk("bad"), **fields)]
@@ -87,7 +87,7 @@ class DoorSuite(StoreHarness):
         assert self.found(store, "kept") == ["kept"]
 
     def test_vectors_of_another_width_are_refused(self, store: Store) -> None:
-        """Also where they claim to be of the same encoder."""
+        """Even if they claim to come from the same encoder."""
         self.put(store, chunk("kept"))
         vectors = HashEncoder(dimensions=self.encoder.dimensions - 1).encode(["short"])
         with pytest.raises((EncoderError, StoreError)):
@@ -105,7 +105,7 @@ class DoorSuite(StoreHarness):
         assert self.found(store, "coffee")[0] == "coffee"
 
     def test_a_reindex_with_a_broken_encoder_changes_nothing(self, store: Store) -> None:
-        """The old vectors still serve."""
+        """The old vectors stay in use."""
 
         class Broken:
             id = "broken@1"

@@ -15,20 +15,20 @@ from gcmem.types import CandidateSet, Chunk, Conflict
 
 
 class HashEncoder:
-    """Hashes words into a small unit vector: similar where words are shared, and instant."""
+    """Hashes words into a small unit vector; texts that share words are similar."""
 
     def __init__(self, *, dimensions: int = 32, name: str = "hash") -> None:
         self.dimensions = dimensions
         self.id = f"{name}-{dimensions}@1"
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Returns one unit vector a text."""
+        """Returns one unit vector per text."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
             for word in re.findall(r"\w+", text.casefold()) or [text]:
                 digest = hashlib.blake2b(word.encode(), digest_size=4).digest()
                 row[int.from_bytes(digest[:2]) % self.dimensions] += 1 if digest[2] % 2 else -1
-            if not row.any():  # its words cancel each other out
+            if not row.any():  # the words cancel each other out
                 row[0] = 1
             row /= np.linalg.norm(row)
         return vectors
@@ -47,7 +47,7 @@ class RuleOracle:
         self._rule = rule
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
-        """Returns the pairs for which the rule holds, in either order."""
+        """Returns the pairs for which the rule is true, in either order."""
         return tuple(
             Conflict(older=a.chunk.id, newer=b.chunk.id, score=1.0, oracle=self.id)
             for a, b in combinations(candidates, 2)
@@ -56,7 +56,7 @@ class RuleOracle:
 
 
 class ScriptedChat:
-    """A chat model that replies from a list, and keeps what it was asked; errors are raised."""
+    """A chat model that replies from a list and records requests; it raises errors in the list."""
 
     id = "scripted"
 

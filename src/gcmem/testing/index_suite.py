@@ -15,7 +15,7 @@ NEARLY_EQUAL = 1e-4
 
 
 class IndexSuite(StoreHarness):
-    """The laws of an index: it agrees with the log and with arithmetic."""
+    """Requirements on an index: it agrees with the log and with cosines computed by NumPy."""
 
     def put_random(self, store: Store, *, count: int) -> tuple[tuple[Chunk, ...], Vectors]:
         """Appends chunks with random unit vectors; times are shuffled and some are equal."""
@@ -32,14 +32,14 @@ class IndexSuite(StoreHarness):
         return stored, vectors
 
     def test_index_of_an_empty_store_finds_nothing(self, store: Store) -> None:
-        """Nothing is there, and nothing fails."""
+        """A search in an empty store returns nothing and does not fail."""
         queries = self.encoder.encode(["a", "b"])
         assert store.index.search(queries, k=3, where=EVERYTHING, frontier=2) == [[], []]
         assert store.index.score(queries, ["no such id"]).tolist() == [[0.0], [0.0]]
         assert store.index.score(queries, []).shape == (2, 0)
 
     def test_index_ranks_by_similarity_and_cuts_at_k(self, store: Store) -> None:
-        """The nearest come first, with their cosine."""
+        """The most similar chunks come first, with their cosine."""
         self.put(store, chunk("red apple pie"), chunk("green pear"), chunk("apple pie"))
         query = self.encoder.encode(["apple pie"])
         (hits,) = store.index.search(query, k=2, where=EVERYTHING)
@@ -57,7 +57,7 @@ class IndexSuite(StoreHarness):
         ],
     )
     def test_index_finds_what_arithmetic_finds(self, store: Store, where: ChunkFilter) -> None:
-        """For every query at once, under any filter: the k highest cosines."""
+        """Each query gets the k highest cosines, under any filter."""
         stored, vectors = self.put_random(store, count=600)
         queries = vectors[[3, 500]] * np.float32(-1)
         matching = [n for n, c in enumerate(stored) if where.admits(c)]
@@ -74,13 +74,13 @@ class IndexSuite(StoreHarness):
         assert np.allclose(scored, queries @ vectors[some].T, atol=NEARLY_EQUAL)
 
     def test_equal_chunks_come_newest_first(self, store: Store) -> None:
-        """Among equals, what was stored last comes first."""
+        """Among equal scores, the chunk stored last comes first."""
         stored = self.put(store, *(chunk("tea", day=n) for n in (2, 3, 1)))
         (hits,) = store.index.search(self.encoder.encode(["tea"]), k=2, where=EVERYTHING)
         assert [chunk_id for chunk_id, _ in hits] == [stored[2].id, stored[1].id]
 
     def test_index_finds_the_frontier_of_time_and_similarity(self, store: Store) -> None:
-        """Behind the k most similar come those that fewer newer chunks match, newest first."""
+        """After the k most similar chunks, the frontier follows, newest first."""
         old = [chunk(f"ana eats meat {n}", day=n) for n in range(20)]
         self.put(store, *old, chunk("ana eats tofu", day=30), chunk("rain", day=31))
         query = self.encoder.encode(["ana eats meat"])
@@ -93,7 +93,7 @@ class IndexSuite(StoreHarness):
 
     @pytest.mark.parametrize("depth", [1, 2, 3])
     def test_frontier_is_what_few_newer_chunks_match(self, store: Store, depth: int) -> None:
-        """Counted one by one over random vectors, the frontier is the same."""
+        """Counting newer chunks one by one over random vectors gives the same frontier."""
         stored, vectors = self.put_random(store, count=300)
         query = vectors[17] * np.float32(-1)
         scores = vectors @ query
@@ -123,7 +123,7 @@ class IndexSuite(StoreHarness):
         assert kept > 0
 
     def test_index_sees_what_another_instance_did(self, store: Store, other: Store) -> None:
-        """Writes, erasures and metadata of others count as soon as they are acknowledged."""
+        """Writes, erasures and metadata changes by others are visible once acknowledged."""
         one, two = self.put(other, chunk("tea one"), chunk("tea two"))
         assert sorted(self.found(store, "tea")) == ["tea one", "tea two"]
         other.log.delete([one.id])
@@ -133,7 +133,7 @@ class IndexSuite(StoreHarness):
         assert self.found(store, "tea", ChunkFilter(metadata=(("tag", "x"),))) == ["tea two"]
 
     def test_index_rebuilds_from_the_log(self, store: Store) -> None:
-        """Nothing is lost with it."""
+        """After a rebuild, the index finds the same chunks."""
         self.put(store, *(chunk(f"tea {n}", day=n) for n in range(4)))
         found = self.found(store, "tea")
         store.index.rebuild()

@@ -27,10 +27,10 @@ AWKWARD = (
 
 
 class LogSuite(StoreHarness):
-    """The laws of a log: what it acknowledged is there, whole, in order, until it is erased."""
+    """Requirements on a log: it keeps acknowledged chunks, complete and in order, until erased."""
 
     def test_append_returns_rising_sequence_numbers(self, store: Store) -> None:
-        """Sequence numbers rise in the order of the call, from 1 at least."""
+        """Sequence numbers are at least 1 and rise in the order of the call."""
         stored = self.put(store, chunk("a"), chunk("b")) + self.put(store, chunk("c"))
         seqs = [c.seq or 0 for c in stored]
         assert seqs == sorted(set(seqs))
@@ -107,7 +107,7 @@ class LogSuite(StoreHarness):
         assert store.log.count(EVERYTHING) == 1
 
     def test_scan_orders_by_log_or_by_event_time(self, store: Store) -> None:
-        """A late arrival is last in the log and in its place in time; the log breaks ties."""
+        """A late chunk is last in log order and in its place by time; log order breaks ties."""
         days = {"second": 2, "third": 3, "first": 1, "third too": 3}
         self.put(store, *(chunk(text, day=day) for text, day in days.items()))
         assert texts(store.log.scan(EVERYTHING)) == list(days)
@@ -118,7 +118,7 @@ class LogSuite(StoreHarness):
         assert texts(newest) == ["third too", "third"]
 
     def test_scan_pages_through_many_chunks_without_gaps(self, store: Store) -> None:
-        """Paging loses and repeats nothing, also where event times are equal."""
+        """Paging loses and repeats nothing, even if event times are equal."""
         self.put(store, *(chunk(f"n{n}", day=n % 3) for n in range(2500)))
         assert texts(store.log.scan(EVERYTHING)) == [f"n{n}" for n in range(2500)]
         assert len({c.id for c in store.log.scan(EVERYTHING, by_time=True)}) == 2500
@@ -127,7 +127,7 @@ class LogSuite(StoreHarness):
         assert len(first) + len(rest) == 2500
 
     def test_after_seq_and_limit_page_through_a_filter(self, store: Store) -> None:
-        """A caller who remembers the last number gets the next page of what matches."""
+        """Passing the last sequence number returns the next page of matching chunks."""
         self.put(store, *(chunk(f"n{n}", user="ana" if n % 3 else "bob") for n in range(60)))
         where = ChunkFilter(scope=Scope(user_id="ana"))
         seen: list[str] = []
@@ -142,7 +142,7 @@ class LogSuite(StoreHarness):
         assert all((c.seq or 0) > last - 3 for c in newest)
 
     def test_a_batch_of_ten_thousand_is_one_append(self, store: Store) -> None:
-        """Large batches are stored whole, in order, and found."""
+        """A large batch is stored completely and in order, and can be found."""
         stored = self.put(store, *(chunk(f"word{n} tea", day=n / 1000) for n in range(10_000)))
         assert [c.seq for c in stored] == sorted(c.seq or 0 for c in stored)
         assert store.log.count(EVERYTHING) == 10_000
@@ -242,7 +242,7 @@ class LogSuite(StoreHarness):
         assert store.log.count(EVERYTHING) == 2
 
     def test_deleting_erases_what_was_named_and_only_that(self, store: Store) -> None:
-        """Unknown and repeated ids do no harm, and a second time there is nothing left."""
+        """Unknown and repeated ids are ignored, and a second deletion finds nothing."""
         stored = self.put(store, *(chunk(f"tea {n}", day=n) for n in range(4)))
         gone = [stored[0].id, stored[2].id]
         assert store.log.delete([]) == 0
@@ -253,7 +253,7 @@ class LogSuite(StoreHarness):
         assert store.log.set_metadata(gone[0], {}) is None
 
     def test_sequence_numbers_are_not_used_again(self, store: Store) -> None:
-        """What was erased leaves its number behind."""
+        """The number of an erased chunk stays taken."""
         (first,) = self.put(store, chunk("a"))
         store.log.delete([first.id])
         (second,) = self.put(store, chunk("b"))
@@ -282,7 +282,7 @@ class LogSuite(StoreHarness):
         again.close()
 
     def test_a_log_that_gives_vectors_gives_those_that_were_stored(self, store: Store) -> None:
-        """What moves a store need not embed again; unknown ids are left out."""
+        """A migration can reuse stored vectors; unknown ids are left out."""
         if not isinstance(store.log, VectorSource):
             return
         a, b = self.put(store, chunk("tea"), chunk("coffee"))
@@ -293,7 +293,7 @@ class LogSuite(StoreHarness):
         assert store.log.vectors([]) == {}
 
     def test_reindex_swaps_the_vectors_and_reports_progress(self, store: Store) -> None:
-        """Every chunk is embedded anew, none is lost; until then the old vectors serve."""
+        """Every chunk is re-embedded and none is lost; searches use the old vectors meanwhile."""
         self.put(store, *(chunk(f"tea {n}") for n in range(300)))
         seen: list[tuple[int, int]] = []
         other = HashEncoder(name="other", dimensions=16)
@@ -315,7 +315,7 @@ class LogSuite(StoreHarness):
             self.found(store, "tea")
 
     def test_a_store_is_searched_with_its_new_encoder(self, tmp_path: Path) -> None:
-        """After a reindex the store opens with the encoder that it was given."""
+        """After a reindex the store opens with the new encoder."""
         if not self.durable:
             return
         first = self.make_store(tmp_path, self.encoder)

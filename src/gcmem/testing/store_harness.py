@@ -1,4 +1,4 @@
-"""What the store suites share: how to open the store under test, fill it and ask it."""
+"""What the store suites share: opening, filling and searching the store under test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVERYTHING = ChunkFilter()
 def chunk(
     text: str, *, day: float = 0, recorded_day: float = 0, user: str | None = None, **fields: Any
 ) -> Chunk:
-    """Returns an unsaved chunk, its times counted in days from the suite's start."""
+    """Returns a chunk that is not stored yet; times are in days from START."""
     return Chunk(
         id=str(uuid.uuid4()),
         text=text,
@@ -34,7 +34,7 @@ def chunk(
 
 
 def texts(chunks: Any) -> list[str]:
-    """Returns the texts of chunks, in their order."""
+    """Returns the texts of chunks, in order."""
     return [c.text for c in chunks]
 
 
@@ -43,30 +43,30 @@ class StoreHarness(ABC):
 
     encoder: Encoder = HashEncoder()
     durable = True
-    """Whether what was stored is there when the store is opened again."""
+    """Whether stored chunks are still there when the store is opened again."""
     shared = True
     """Whether several instances may use one store at the same time."""
     in_order = True
-    """Whether a number never becomes visible after a higher one, however writers overlap."""
+    """Whether sequence numbers become visible in order, even with concurrent writers."""
 
     @abstractmethod
     def make_store(self, tmp_path: Path, encoder: Encoder) -> Store:
-        """Returns the store that belongs to `tmp_path`, with a buffer of 5 chunks.
+        """Returns the store for `tmp_path`, with a buffer of 5 chunks.
 
-        Each test has a path of its own, for which the store is empty at first; asked again with
-        the same path, it is the same store.
+        Each test has its own path, whose store is empty at first. The same path must return the
+        same store.
         """
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[Store]:
-        """A fresh store, closed afterwards."""
+        """A new store, closed afterwards."""
         store = self.make_store(tmp_path, self.encoder)
         yield store
         store.close()
 
     @pytest.fixture
     def other(self, store: Store, tmp_path: Path) -> Iterator[Store]:
-        """A second instance over the same store, as another process would have."""
+        """A second instance of the same store, as another process would open it."""
         if not self.shared:
             yield store
             return
@@ -75,7 +75,7 @@ class StoreHarness(ABC):
         other.close()
 
     def put(self, store: Store, *chunks: Chunk) -> tuple[Chunk, ...]:
-        """Appends chunks and tells the buffer."""
+        """Appends chunks to the log and the buffer."""
         vectors = self.encoder.encode(texts(chunks))
         stored = store.log.append(chunks, vectors, encoder_id=self.encoder.id)
         store.buffer.push(stored)

@@ -4,7 +4,7 @@ class TestMyStore(StoreSuite):
     def make_store(self, tmp_path, encoder):
         return my_store(tmp_path, encoder)
 
-The suites of the single seams can be subclassed one by one in the same way.
+The suites of the single parts can be subclassed in the same way.
 """
 
 from __future__ import annotations
@@ -33,4 +33,4 @@ __all__ = [
 
 
 class StoreSuite(LogSuite, DoorSuite, IndexSuite, BufferSuite, VerdictsSuite, WritersSuite):
-    """The laws of a whole store: the log is the truth, index, buffer and verdicts agree with it."""
+    """Requirements on a whole store: index, buffer and verdicts agree with the log."""

@@ -13,11 +13,11 @@ from gcmem.types import OPTION, Conflict
 
 
 class VerdictsSuite(StoreHarness):
-    """The laws of a verdict cache: what an oracle said can be asked again, and no other's."""
+    """Requirements on a verdict cache: it returns an oracle's own verdicts, and no other's."""
 
     @pytest.fixture
     def verdicts(self, store: Store) -> VerdictCache | None:
-        """The cache of the store, if it has one; the store holds the chunks a, b, c and d."""
+        """The cache of the store, if it has one; the store contains the chunks a, b, c and d."""
         self.put(store, *(replace(chunk(name), id=name) for name in "abcd"))
         return store.verdicts
 
@@ -50,7 +50,7 @@ class VerdictsSuite(StoreHarness):
     def test_a_chunk_is_scored_against_the_options_of_a_question(
         self, verdicts: VerdictCache | None
     ) -> None:
-        """Then the second part of the key is the option's number."""
+        """In that case the second part of the key is the option's number."""
         if verdicts is None:
             return
         scores = {("a", f"{OPTION}{n}"): n / 10 for n in range(3)}
@@ -60,7 +60,7 @@ class VerdictsSuite(StoreHarness):
     def test_nothing_is_kept_about_a_chunk_that_was_forgotten(
         self, store: Store, verdicts: VerdictCache | None
     ) -> None:
-        """Not what was said before, nor what a search says that began before."""
+        """Neither earlier verdicts nor those of a search that is still running are kept."""
         if verdicts is None:
             return
         pairs = [("a", "b"), ("b", "a"), ("a", f"{OPTION}0"), ("b", "c")]
@@ -76,7 +76,7 @@ class VerdictsSuite(StoreHarness):
         assert verdicts.witnesses("oracle@1", ["a", "b"]) == {"b": ["c"]}
 
     def test_edges_lead_from_old_to_newer(self, verdicts: VerdictCache | None) -> None:
-        """Each oracle has its own, in a fixed order, each once."""
+        """Each oracle has its own edges, in a fixed order, without repeats."""
         if verdicts is None:
             return
         edges = [
@@ -95,8 +95,8 @@ class VerdictsSuite(StoreHarness):
         assert verdicts.witnesses("oracle@2", ["a"]) == {"a": ["d"]}
         assert verdicts.witnesses("oracle@1", []) == {}
 
-    def test_an_oracle_knows_how_far_it_has_come(self, verdicts: VerdictCache | None) -> None:
-        """Each oracle has a cursor of its own."""
+    def test_each_oracle_has_its_own_cursor(self, verdicts: VerdictCache | None) -> None:
+        """The cursor starts at 0 and keeps the last value."""
         if verdicts is None:
             return
         assert verdicts.linked_up_to("oracle@1") == 0

@@ -1,4 +1,4 @@
-"""What every store must do while several write to it."""
+"""What every store must do with several writers at once."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ BATCH = 3
 
 
 class WritersSuite(StoreHarness):
-    """The laws of many writers: one order for all, and nothing lost."""
+    """Requirements with many writers: all see the same order, and nothing is lost."""
 
     def write_from_all(self, instances: list[Store]) -> list[tuple[Chunk, ...]]:
-        """Lets several threads append at once, spread over the instances."""
+        """Appends from several threads at once, spread over the instances."""
 
         def write(writer: int) -> list[tuple[Chunk, ...]]:
             store = instances[writer % len(instances)]
@@ -32,7 +32,7 @@ class WritersSuite(StoreHarness):
             return [batch for written in pool.map(write, range(WRITERS)) for batch in written]
 
     def check_order(self, store: Store, batches: list[tuple[Chunk, ...]]) -> None:
-        """Asserts that numbers are unique and rise, and that everything acknowledged is there."""
+        """Asserts that numbers are unique and rise, and that all acknowledged chunks are stored."""
         acknowledged = {c.seq: c for batch in batches for c in batch}
         assert len(acknowledged) == WRITERS * BATCHES * BATCH
         for batch in batches:
@@ -52,7 +52,7 @@ class WritersSuite(StoreHarness):
         self.check_order(other, batches)
 
     def test_a_reader_that_pages_misses_nothing(self, store: Store, other: Store) -> None:
-        """Whoever has read up to a number never finds a lower one later."""
+        """After a reader has seen a sequence number, no lower one appears."""
         if not self.in_order:
             return
         seen: list[Chunk] = []
@@ -61,7 +61,7 @@ class WritersSuite(StoreHarness):
         def follow() -> None:
             finished = False
             while not finished:
-                finished = done.is_set()  # looked at first: the last page comes after it
+                finished = done.is_set()  # before reading, so that the last page is not missed
                 last = (seen[-1].seq or 0) if seen else 0
                 seen.extend(other.log.scan(EVERYTHING, after_seq=last, limit=5 * BATCH))
 
@@ -77,7 +77,7 @@ class WritersSuite(StoreHarness):
         assert [c.id for c in seen] == [c.id for c in store.log.scan(EVERYTHING)]
 
     def test_searches_go_on_while_others_write(self, store: Store, other: Store) -> None:
-        """A search sees whole batches, and never fails because of a writer."""
+        """A search sees only complete batches, and never fails because of a writer."""
         done = threading.Event()
 
         def search() -> None:

@@ -1,4 +1,4 @@
-"""Moving chunks between stores and files: export, import, migrate, and the proof that all came."""
+"""Moves chunks between stores and files: export, import, migrate and verify."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ __all__ = [
 
 FileOrigin = Literal["gcmem", "mem0"]
 HEADER_BYTES = 64
-"""An export says within so many bytes that it is one."""
+"""Number of bytes at the start of a file that show whether it is an export."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """What a move did, and the proof, unless it was left out."""
+    """The result of a move: what was copied and, unless skipped, the verification."""
 
     source: str
     target: str
@@ -65,11 +65,11 @@ def import_file(
     progress: Progress | None = None,
     check_progress: Progress | None = None,
 ) -> Moved:
-    """Takes a file of chunks in: an export, rows in JSON lines or Parquet, or mem0's memories.
+    """Imports a file of chunks: an export, rows in JSON lines or Parquet, or mem0's memories.
 
-    Chunks that are there already are passed over. `tz` is meant by times without an offset in rows
-    that gcmem did not write; `now` is the recording time of rows that carry none. `trust` is the
-    highest trust level that a row gets, whatever the file says: anybody can write a file.
+    Chunks that are stored already are skipped. In rows that gcmem did not write, times without an
+    offset are read as `tz`; rows without a recording time get `now`. No row gets a higher trust
+    level than `trust`, whatever the file says: anyone can write a file.
     """
     check_trust(trust)
     check_choice(origin, name="origin", allowed=("gcmem", "mem0"))
@@ -102,12 +102,12 @@ def migrate(
     progress: Progress | None = None,
     check_progress: Progress | None = None,
 ) -> Moved:
-    """Copies every chunk of one store into another, with its vector where the encoders agree.
+    """Copies every chunk of one store into another, with its vector if the encoders are the same.
 
-    What the source gets meanwhile is left for the next call; what the target has is passed over.
-    Trust levels are kept: both stores are the caller's own.
-    A chunk that no store can keep (an old store may hold one) stops the copy with an error that
-    names it; `skip_bad` leaves such chunks out.
+    Chunks added to the source meanwhile are left for the next call; chunks already in the target
+    are skipped. Trust levels are kept: both stores belong to the caller. A chunk that can't be
+    stored (an old store may contain one) raises an error that names it, or is left out with
+    `skip_bad`.
     """
     if source.log.location == target.log.location:
         raise InvalidInputError(f"{source.log.location} is both source and target")
@@ -129,7 +129,7 @@ def migrate(
 
 
 def is_export(path: Path) -> bool:
-    """Tells whether a file is one that `export_file` wrote, by how it begins."""
+    """Returns whether a file begins like one that `export_file` wrote."""
     try:
         with open_binary(path) as file:
             first = file.read(HEADER_BYTES)

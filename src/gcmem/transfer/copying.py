@@ -1,4 +1,4 @@
-"""Copies rows into a store: in batches, all of one or none, each chunk once."""
+"""Copies rows into a store in batches: a batch is stored completely or not, each chunk once."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gcmem.transfer.stores import BATCH
 from gcmem.types import MAX_TRUST, ORIGIN_KEY, TRUSTED, Chunk, ChunkFilter
 from gcmem.vectors import encode, is_usable
 
-MOST_NAMED = 20
-"""Bad rows that a report names; further ones are only counted."""
+MAX_REPORTED = 20
+"""Maximum number of bad rows listed in a report; the rest are only counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """What a copy did: how many rows it read, stored, found there already and left out."""
+    """The result of a copy: how many rows were read, added, already present, or bad."""
 
     rows: int = 0
     added: int = 0
@@ -31,7 +31,7 @@ class Copied:
     bad_rows: tuple[BadRow, ...] = ()
     merged: bool = False
     lowered: int = 0
-    """Rows that claimed more than the usual trust, and got `max_trust` instead."""
+    """Rows that claimed more than the default trust and got `max_trust` instead."""
     max_trust: int = MAX_TRUST
 
 
@@ -55,10 +55,10 @@ def copy_rows(
     max_trust: int = MAX_TRUST,
     progress: Progress | None = None,
 ) -> Copied:
-    """Stores every row whose chunk is not there yet; stopped at any moment, it can be called again.
+    """Stores every row whose chunk is not stored yet; if interrupted, call it again.
 
-    A bad row is an error, and its batch is not stored, unless `skip_bad` leaves such rows out.
-    `now` is the recording time of rows that carry none. No row gets more trust than `max_trust`.
+    A bad row raises an error and its batch is not stored, unless `skip_bad` leaves such rows out.
+    Rows without a recording time get `now`. No row gets more trust than `max_trust`.
     """
     stored_with = store.log.encoder_id
     if stored_with not in (None, encoder.id):
@@ -66,11 +66,11 @@ def copy_rows(
             stored=str(stored_with), given=encoder.id, location=store.log.location
         )
     tally = _Tally()
-    marker = _Marker(held=store.log.count(ChunkFilter()))
+    marker = _MergeMarker(stored_count=store.log.count(ChunkFilter()))
     reuse = source.encoder_id == encoder.id
     for batch in _batches(source, tally, reuse=reuse, skip_bad=skip_bad):
         known = store.log.get([row.chunk.id for row in batch])
-        rows = _believed(marker.new_rows(batch, known), max_trust, tally)
+        rows = _cap_trust(marker.new_rows(batch, known), max_trust, tally)
         _append(store, rows, encoder=encoder, now=now, reuse=reuse, tally=tally)
         tally.rows += len(batch)
         if progress is not None:
@@ -88,22 +88,22 @@ def copy_rows(
     )
 
 
-class _Marker:
-    """Finds out whether history is merged into a store that has a history of its own.
+class _MergeMarker:
+    """Marks new rows if they are merged into a store that already contains other chunks.
 
-    As long as the store holds nothing but the rows read so far, this is a plain copy, begun now or
-    earlier. Otherwise the new rows get a mark, since their place in the log comes from the merge
-    and must not be held against the clocks of their writers.
+    If the store contains only rows read so far, this is a plain copy, perhaps a resumed one.
+    Otherwise new rows get a mark: their position in the log comes from the merge, so it must not
+    count as evidence about their writers' clocks.
     """
 
-    def __init__(self, *, held: int) -> None:
-        self._held = held
+    def __init__(self, *, stored_count: int) -> None:
+        self._stored_count = stored_count
         self._origin: str | None = None
         self._present = 0
         self.merging: bool | None = None
 
     def new_rows(self, batch: list[Row], known: dict[str, Chunk]) -> list[Row]:
-        """Returns the rows that the store lacks, marked where they are merged in."""
+        """Returns the rows that the store lacks, marked if this is a merge."""
         self._origin = self._origin or batch[0].chunk.id
         new: dict[str, Row] = {}
         for row in batch:
@@ -111,7 +111,7 @@ class _Marker:
                 self._present += 1
                 continue
             if self.merging is None:
-                self.merging = self._present != self._held
+                self.merging = self._present != self._stored_count
             new[row.chunk.id] = self._marked(row) if self.merging else row
         return list(new.values())
 
@@ -132,7 +132,7 @@ def _batches(source: Source, tally: _Tally, *, reuse: bool, skip_bad: bool) -> I
             raise BadRowError(row.line, row.reason, file=source.name)
         else:
             tally.bad += 1
-            if len(tally.bad_rows) < MOST_NAMED:
+            if len(tally.bad_rows) < MAX_REPORTED:
                 tally.bad_rows.append(row)
         if len(batch) == BATCH:
             yield batch
@@ -141,8 +141,8 @@ def _batches(source: Source, tally: _Tally, *, reuse: bool, skip_bad: bool) -> I
         yield batch
 
 
-def _believed(rows: list[Row], max_trust: int, tally: _Tally) -> list[Row]:
-    """Returns the rows, each trusted `max_trust` at the most."""
+def _cap_trust(rows: list[Row], max_trust: int, tally: _Tally) -> list[Row]:
+    """Returns the rows with a trust level of at most `max_trust`."""
     tally.lowered += sum(row.chunk.trust > max(max_trust, TRUSTED) for row in rows)
     return [
         replace(row, chunk=replace(row.chunk, trust=max_trust))
@@ -164,12 +164,12 @@ def _append(
     try:
         stored = store.log.append(chunks, vectors, encoder_id=encoder.id)
     except InvalidInputError:
-        # Another import of the same rows may have been faster; what is still missing is ours.
+        # Another import may have stored some of these rows first; store the rest.
         known = store.log.get([chunk.id for chunk in chunks])
         if not known:
             raise
-        left = [row for row in rows if row.chunk.id not in known]
-        _append(store, left, encoder=encoder, now=now, reuse=reuse, tally=tally)
+        missing = [row for row in rows if row.chunk.id not in known]
+        _append(store, missing, encoder=encoder, now=now, reuse=reuse, tally=tally)
     else:
         store.buffer.push(stored)
         tally.added += len(stored)
@@ -177,7 +177,7 @@ def _append(
 
 
 def _vectors(rows: list[Row], *, encoder: Encoder, reuse: bool) -> tuple[Vectors, int]:
-    """Returns a vector a row: the one that came with it where it is usable, else a new one."""
+    """Returns one vector per row, the row's own if usable, and how many were newly embedded."""
     vectors = np.empty((len(rows), encoder.dimensions), dtype=np.float32)
     missing = []
     for n, row in enumerate(rows):

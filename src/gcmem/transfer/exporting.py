@@ -1,7 +1,8 @@
-"""Export: a store's chunks into a file, which appears whole or not at all.
+"""Exports a store's chunks into a file, which appears only when it is complete.
 
-Rows go to FILE.part, batch by batch, and FILE.part.json says how far they are good. An export that
-was stopped goes on there. Parquet can't be appended to, so it is made of the finished rows.
+Rows go to FILE.part in batches; FILE.part.json records the rows that are safely written, so that a
+stopped export continues from there. Parquet can't be appended to, so it is written at the end from
+FILE.part.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ FileFormat = Literal["jsonl", "parquet"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What an export wrote; `resumed_from` is how many rows an earlier, stopped one had written."""
+    """The result of an export; `resumed_from` counts the rows from an earlier, stopped one."""
 
     file: str
     format: FileFormat
@@ -50,7 +51,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cursor:
-    """How far the rows in FILE.part are good, and for which export."""
+    """The rows safely written to FILE.part, and the export they belong to."""
 
     request: dict[str, Any]
     header: dict[str, Any]
@@ -70,16 +71,16 @@ def export_file(
     vectors: bool = False,
     progress: Progress | None = None,
 ) -> Exported:
-    """Writes the chunks that match into a file, in log order, and replaces one that is there.
+    """Writes the matching chunks into a file in log order; replaces an existing file.
 
-    The format follows the suffix unless it is given; `.gz` compresses JSON lines. Stopped at any
-    moment, the same call goes on where it stopped.
+    Without `format`, the suffix decides; `.gz` compresses JSON lines. If interrupted, the same
+    call continues where it stopped.
     """
     format = format or ("parquet" if path.suffix == ".parquet" else "jsonl")
     if vectors and not isinstance(log, VectorSource):
-        raise InvalidInputError(f"{log.location} does not give its vectors back; export without")
+        raise InvalidInputError(f"{log.location} can't export vectors; export without them")
     if format == "parquet":
-        load_pyarrow()  # a missing extra is told now, not when all rows are written
+        load_pyarrow()  # reports a missing extra now, not after all rows are written
     part = _Part(path, packed=path.suffix == ".gz" and format == "jsonl")
     where = where or ChunkFilter()
     try:
@@ -145,9 +146,9 @@ def _write_rows(
 
 
 def _drop_forgotten(part: _Part, cursor: _Cursor, log: ChunkLog) -> _Cursor:
-    """Takes out the rows of chunks that were forgotten after their rows were written.
+    """Removes the rows of chunks that were forgotten after their rows were written.
 
-    An export takes a while, and one that was stopped may go on days later.
+    An export takes a while, and a stopped one may continue days later.
     """
     gone: set[str] = set()
     for records in part.batches():
@@ -178,7 +179,7 @@ class _Part:
         self.size_bytes = 0
 
     def begin(self, log: ChunkLog, *, where: ChunkFilter, vectors: bool) -> tuple[_Cursor, int]:
-        """Returns where to go on, and how many rows there are already."""
+        """Returns where to continue, and how many rows are written already."""
         scope = where.scope
         request = {
             "store": log.location,
@@ -196,7 +197,7 @@ class _Part:
         return _Cursor(request=request, header=asdict(header), up_to_seq=last_seq(log)), 0
 
     def append(self, content: bytes) -> None:
-        """Writes behind what is good; each piece is compressed by itself, so it can be cut off."""
+        """Writes after the safe rows; compresses each piece separately, so it can be truncated."""
         if not content:
             return
         with self.rows.open("r+b") as file:
@@ -208,7 +209,7 @@ class _Part:
             self.size_bytes = file.tell()
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
-        """Yields the rows that are good, batch by batch, as records."""
+        """Yields the safely written rows as records, in batches."""
         with self.rows.open("r+b") as file:
             file.truncate(self.size_bytes)
         with open_binary(self.rows) as file:
@@ -218,7 +219,7 @@ class _Part:
 
     @contextmanager
     def rewriting(self, header: bytes) -> Iterator[_Part]:
-        """Gives the rows so far, and lets the caller append to a new, empty file meanwhile."""
+        """Yields the old rows, while the caller appends to a new, empty file."""
         old = copy(self)
         old.rows = self.rows.with_name(self.rows.name + ".old")
         self._begin(header, keep_as=old.rows)
@@ -228,7 +229,7 @@ class _Part:
             old.rows.unlink()
 
     def _begin(self, header: bytes, *, keep_as: Path | None = None) -> None:
-        self._state.unlink(missing_ok=True)  # first: it must never speak of other rows
+        self._state.unlink(missing_ok=True)  # first: it must never describe other rows
         if keep_as is not None:
             os.replace(self.rows, keep_as)
         self.rows.unlink(missing_ok=True)
@@ -237,13 +238,13 @@ class _Part:
         self.append(header)
 
     def save(self, cursor: _Cursor) -> None:
-        """Remembers how far the rows are good."""
+        """Records which rows are safely written."""
         temporary = self._state.with_name(self._state.name + ".tmp")
         write_private(temporary, json.dumps(asdict(cursor)))
         os.replace(temporary, self._state)
 
     def _load(self) -> _Cursor | None:
-        """What can't be read, or speaks of more rows than there are, is begun anew."""
+        """Returns the saved state; None if it is unreadable or describes more than was written."""
         try:
             cursor = _Cursor(**json.loads(self._state.read_text("utf-8")))
             return cursor if self.rows.stat().st_size >= cursor.size_bytes else None
@@ -251,6 +252,6 @@ class _Part:
             return None
 
     def remove(self) -> None:
-        """Takes away what is no longer needed."""
+        """Deletes both files."""
         self.rows.unlink(missing_ok=True)
         self._state.unlink(missing_ok=True)

@@ -1,11 +1,11 @@
-"""JSON lines: a header, one chunk a line, and an end that says what all of them add up to.
+"""JSON lines: a header, one chunk per line, and an end line with their count and digest.
 
 {"format": "gcmem-chunks", "version": 1, "encoder": "gcmem-encoder@2", "vectors": false, "count": 2}
 {"id": "…", "seq": 1, "at": "…", "recorded_at": "…", "speaker": "user", "text": "…"}
 {"id": "…", "seq": 2, "at": "…", "recorded_at": "…", "speaker": "user", "text": "…"}
 {"format": "gcmem-chunks", "end": true, "count": 2, "digest": "…"}
 
-A file without the header holds rows that somebody else wrote.
+A file without the header contains rows that gcmem did not write.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Header:
     count: int | None = None
 
     def line(self) -> bytes:
-        """Returns the line, with its end."""
+        """Returns the header line, with a line break."""
         return line_of(
             {
                 "format": FORMAT,
@@ -56,18 +56,18 @@ def end_line(*, count: int, digest: int) -> bytes:
 
 
 def line_of(record: Mapping[str, Any]) -> bytes:
-    """Returns a record as one line of JSON."""
+    """Returns a record as one line of JSON, with a line break."""
     return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
 
 def read_header(record: Any, *, file: str) -> Header | None:
-    """Returns the header that a first record is, or None where it is a row already."""
+    """Returns the first record as a header, or None if it is a row already."""
     if not isinstance(record, Mapping) or record.get("format") != FORMAT or "text" in record:
         return None
     version = record.get("version")
     if version != VERSION:
         raise TransferFormatError(
-            f"{file} is in version {version} of the format, this gcmem reads {VERSION}; upgrade it"
+            f"{file} has format version {version}; this gcmem reads version {VERSION}; upgrade it"
         )
     count = record.get("count")
     return Header(
@@ -92,7 +92,7 @@ class JsonlFile:
                 raise TransferFormatError(f"{path} is empty, or begins with an empty line")
             self._header = read_header(_json(first), file=self.name)
             if self._header is None:
-                # Counted ahead for the progress bar; this costs a small part of what parsing does.
+                # Counted ahead for the progress bar; much cheaper than parsing.
                 self.count = 1 + sum(1 for line in file if line.strip())
             else:
                 self.count = self._header.count
@@ -101,9 +101,9 @@ class JsonlFile:
         )
 
     def rows(self, *, vectors: bool) -> Iterator[Row | BadRow]:
-        """Yields the rows; a file with a header that lacks its end is cut off, which is an error.
+        """Yields the rows; raises if a file with a header has no end line, since it is cut off.
 
-        Once all rows were read, `digest` is what the file's end says.
+        After the last row, `digest` has the value of the end line.
         """
         seen = 0
         ended = self._header is None
@@ -112,7 +112,9 @@ class JsonlFile:
                 if not line.strip() or (number == 1 and self._header is not None):
                     continue
                 if self._header is not None and ended:
-                    raise TransferFormatError(f"{self.name}, line {number}: rows behind the end")
+                    raise TransferFormatError(
+                        f"{self.name}, line {number}: a row after the end line"
+                    )
                 record = _json(line.removeprefix(BOM) if number == 1 else line)
                 if isinstance(record, Mapping) and record.get("format") == FORMAT:
                     self._check_end(record, seen=seen, line=number)
@@ -122,7 +124,7 @@ class JsonlFile:
                 yield self._row(record, line=number, vectors=vectors)
         if not ended:
             raise TransferFormatError(
-                f"{self.name} is cut off: its end is missing behind {seen} rows; export it again"
+                f"{self.name} is cut off: no end line after {seen} rows; export it again"
             )
 
     def _check_end(self, record: Mapping[str, Any], *, seen: int, line: int) -> None:
@@ -130,7 +132,7 @@ class JsonlFile:
             raise TransferFormatError(f"{self.name}, line {line}: a second header")
         if record.get("count") != seen:
             raise TransferFormatError(
-                f"{self.name} is damaged: {seen} rows, {record.get('count')} expected"
+                f"{self.name} is damaged: it has {seen} rows, but should have {record.get('count')}"
             )
         self.digest = int(str(record.get("digest")), 16)
 
@@ -150,7 +152,7 @@ class JsonlFile:
 
 @contextmanager
 def open_binary(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file for reading, unpacked where it is compressed; errors name it."""
+    """Opens a file for reading and decompresses it if needed; errors name the file."""
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == GZIP_MAGIC
@@ -163,7 +165,7 @@ def open_binary(path: Path) -> Iterator[BinaryIO]:
 
 
 def row_of(record: Any, *, line: int, foreign: ForeignRows | None, vectors: bool) -> Row | BadRow:
-    """Reads one record: gcmem's own, or by the rules for foreign ones."""
+    """Reads one record, written by gcmem or, with `foreign`, by others."""
     if not isinstance(record, Mapping):
         return BadRow(line=line, reason=record if isinstance(record, str) else "not a JSON object")
     try:
@@ -175,11 +177,11 @@ def row_of(record: Any, *, line: int, foreign: ForeignRows | None, vectors: bool
 
 
 def _json(line: bytes) -> Any:
-    """Returns the object of a line, or what is wrong with it, as a string."""
+    """Returns the object on a line, or a string that says what is wrong with it."""
     try:
         record = json.loads(line)
     except UnicodeDecodeError:
         return "not UTF-8"
     except (ValueError, RecursionError):
-        return "not JSON: one object a line is expected"
+        return "not JSON: expected one object per line"
     return record if isinstance(record, Mapping) else "not a JSON object"

@@ -1,7 +1,7 @@
-"""mem0's memories: a JSON list of them, {"results": [...]} as its API returns them, or a line each.
+"""mem0's memories: a JSON list, {"results": [...]} as its API returns them, or one per line.
 
-The text is `memory`, the event time `updated_at` or else `created_at`. A memory that was changed
-in mem0 since the last import is another observation: the old one stays, and the newer one rules.
+The text is `memory`; the event time is `updated_at` or else `created_at`. A memory that changed in
+mem0 since the last import becomes a new chunk: the old one stays, and the newer one counts.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gcmem.transfer.rows import BadRow, ForeignRows, Row
 
 ID_KEY = "mem0_id"
 """The metadata key under which a memory's id in mem0 is kept."""
-READ = {
+KNOWN_KEYS = {
     "id", "memory", "user_id", "agent_id", "run_id", "created_at", "updated_at", "metadata", "role",
 }  # fmt: skip
 
 
 class Mem0File:
-    """A file of mem0 memories as a source of rows. It is read whole."""
+    """A file of mem0 memories as a source of rows; read into memory at once."""
 
     encoder_id = None
     digest = None
@@ -36,19 +36,21 @@ class Mem0File:
         self.count: int | None = len(self._memories)
 
     def rows(self, *, vectors: bool) -> Iterator[Row | BadRow]:
-        """Yields the memories in the order of the file; their number stands for the line."""
+        """Yields the memories in the order of the file; `line` is the memory's number."""
         for number, memory in enumerate(self._memories, 1):
             if not isinstance(memory, Mapping):
-                yield BadRow(line=number, reason="not a memory: a JSON object is expected")
+                yield BadRow(line=number, reason="not a memory: expected a JSON object")
             elif not isinstance(memory.get("metadata"), Mapping | None):
-                yield BadRow(line=number, reason="its metadata is no JSON object")
+                yield BadRow(line=number, reason="its metadata is not a JSON object")
             else:
                 yield row_of(_record(memory), line=number, foreign=self._foreign, vectors=False)
 
 
 def _record(memory: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a memory as a foreign row; what gcmem has no place for goes into the metadata."""
-    rest = {key: value for key, value in memory.items() if key not in READ and value is not None}
+    """Returns a memory as a foreign row; fields that gcmem lacks go into the metadata."""
+    rest = {
+        key: value for key, value in memory.items() if key not in KNOWN_KEYS and value is not None
+    }
     metadata = dict(memory.get("metadata") or {})
     if memory.get("id") is not None:
         metadata[ID_KEY] = str(memory["id"])
@@ -78,7 +80,7 @@ def _memories(content: bytes, *, name: str) -> list[Any]:
         document = document.get("results", [document] if "memory" in document else None)
     if not isinstance(document, list):
         raise TransferFormatError(
-            f'{name} is no export of mem0: expected a list of memories, or {{"results": [...]}}'
+            f'{name} is not a mem0 export: expected a list of memories, or {{"results": [...]}}'
         )
     return document
 

@@ -18,11 +18,11 @@ from gcmem.transfer.rows import BadRow, ForeignRows, Row, record_of
 
 MAGIC = b"PAR1"
 GROUP = 1_000
-"""Rows that are written and read together."""
+"""Number of rows that are written and read together."""
 
 
 def write_parquet(path: Path, rows: Iterable[Row], *, header: Header, digest: int) -> None:
-    """Writes the rows group by group."""
+    """Writes the rows in groups."""
     pa, parquet = load_pyarrow()
     moment = pa.timestamp("us", tz="UTC")
     types = {
@@ -45,7 +45,7 @@ def write_parquet(path: Path, rows: Iterable[Row], *, header: Header, digest: in
 
 
 def _vector_column(pa: Any, group: list[Row]) -> Any:
-    """Handed over as one block: as Python numbers, the vectors would take ten times the room."""
+    """Returns the vectors as one block; as Python numbers they would take ten times the memory."""
     vectors = [np.empty(0) if row.vector is None else row.vector for row in group]
     offsets = np.cumsum([0, *(len(vector) for vector in vectors)], dtype=np.int32)
     values = np.concatenate(vectors).astype(np.float32)
@@ -61,7 +61,7 @@ def _record(row: Row) -> dict[str, Any]:
 
 
 class ParquetFile:
-    """A Parquet file as a source of rows; one that gcmem did not write is read as foreign rows."""
+    """A Parquet file as a source of rows; a file that gcmem did not write has foreign rows."""
 
     def __init__(self, path: Path, *, foreign: ForeignRows) -> None:
         _, parquet = load_pyarrow()
@@ -80,7 +80,7 @@ class ParquetFile:
         self.encoder_id = self._header.encoder if self._header and vectors else None
 
     def rows(self, *, vectors: bool) -> Iterator[Row | BadRow]:
-        """Yields the rows; their number stands for the line."""
+        """Yields the rows; `line` is the row's number."""
         wanted = vectors and self.encoder_id is not None
         columns = [c for c in self._file.schema_arrow.names if wanted or c != "vector"]
         foreign = None if self._header else self._foreign
@@ -98,7 +98,7 @@ class ParquetFile:
             raise TransferFormatError(f"{self.name} is damaged: {error}") from None
 
     def _batches(self, columns: list[str]) -> Iterator[Any]:
-        """One group of rows after the other: asked for all at once, pyarrow keeps what it read."""
+        """Yields batches, one row group at a time: otherwise pyarrow keeps what it has read."""
         for group in range(self._file.metadata.num_row_groups):
             yield from self._file.iter_batches(GROUP, row_groups=[group], columns=columns)
 
@@ -110,7 +110,7 @@ def _vectors(batch: Any) -> list[Vectors | None]:
 
 
 def load_pyarrow() -> tuple[Any, Any]:
-    """Returns pyarrow and its Parquet module; raises where the extra is missing."""
+    """Returns pyarrow and its Parquet module; raises if the extra is missing."""
     try:
         import pyarrow
         import pyarrow.parquet

@@ -1,4 +1,4 @@
-"""What travels: a chunk as a row of a file, and the digest by which two sides are compared."""
+"""A chunk as a row of a file, and the digest that compares source and target."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from gcmem.times import parse_time
 from gcmem.types import ORIGIN_KEY, TRUSTED, Chunk, Scope, utc
 
 NAMESPACE = uuid.UUID("6f0c4f9e-3f3e-5c0b-9b6e-0d6763a6d6d1")
-"""Under which rows without an id get one from what they say."""
+"""Namespace of the ids that are made from content, for rows without an id."""
 DIGEST_BYTES = 16
 MODULUS = 1 << (8 * DIGEST_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One chunk on its way, and its vector where that travels too.
+    """One chunk to be moved, with its vector if that is moved too.
 
-    A chunk without a recording time gets the moment at which it is imported.
+    A chunk without a recording time gets the time of the import.
     """
 
     line: int
@@ -50,32 +50,32 @@ class BadRow:
 
 
 class Source(Protocol):
-    """Where rows come from: a file or a store. It can be read more than once."""
+    """A file or store that rows come from. It can be read more than once."""
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """The name in messages."""
 
     @property
     def count(self) -> int | None:
-        """How many rows it has, where that is known."""
+        """The number of rows, if known."""
 
     @property
     def encoder_id(self) -> str | None:
-        """The encoder of the vectors that travel; None where none do."""
+        """The encoder of the vectors that the source provides; None if it provides none."""
 
     @property
     def digest(self) -> int | None:
-        """What all rows add up to, where the source says so itself."""
+        """The digest of all rows, if the source states it."""
 
     def rows(self, *, vectors: bool) -> Iterator[Row | BadRow]:
-        """Yields the rows in their order, with their vectors where asked for."""
+        """Yields the rows in order, with their vectors if requested."""
 
 
 def storable_rows(source: Source, *, vectors: bool) -> Iterator[Row | BadRow]:
-    """Yields the rows of a source; one that no store can keep is a bad row.
+    """Yields the rows of a source; a chunk that can't be stored becomes a bad row.
 
-    An old store may hold such a chunk, since stores once took what others can't keep.
+    An old store may contain such a chunk, since earlier versions checked less.
     """
     for row in source.rows(vectors=vectors):
         try:
@@ -87,25 +87,25 @@ def storable_rows(source: Source, *, vectors: bool) -> Iterator[Row | BadRow]:
 
 
 def _as_recorded(chunk: Chunk) -> Chunk:
-    """A row without a recording time gets one when it is stored."""
+    """Fills in a missing recording time, which a row otherwise gets when it is stored."""
     return chunk if chunk.recorded_at else replace(chunk, recorded_at=chunk.at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignRows:
-    """How rows are read that gcmem did not write: their timezone, and what counts as the future."""
+    """How to read rows that gcmem did not write: their timezone, and what counts as the future."""
 
     now: datetime
     tz: tzinfo | None = None
     max_future: timedelta | None = Settings().max_skew
-    """How far ahead a row may be dated: no more than clocks differ, since it keeps its time."""
+    """How far ahead a row may be dated: only as far as clocks may differ, as it keeps its time."""
 
     def chunk(self, record: Mapping[str, Any]) -> Chunk:
-        """Reads a row with a text and a time; without an id it gets one from what it says."""
+        """Reads a row with a text and a time; a row without an id gets one from its content."""
         if record.get("text") is None:
-            raise InvalidInputError("no `text`; chats in other shapes are for gcmem add --file")
+            raise InvalidInputError("no `text`; to import other chat formats, use gcmem add --file")
         if record.get("at") is None:
-            raise InvalidInputError("no event time: give it as `at`, such as 2026-03-01T09:00:00Z")
+            raise InvalidInputError("no event time: add `at`, for example 2026-03-01T09:00:00Z")
         recorded_at = record.get("recorded_at")
         chunk = Chunk(
             id="",
@@ -129,12 +129,12 @@ class ForeignRows:
 
 
 def own_chunk(record: Mapping[str, Any]) -> Chunk:
-    """Reads a row that gcmem wrote; only types are checked here."""
+    """Reads a row that gcmem wrote; checks only types."""
     for name in ("id", "text", "speaker"):
         if not isinstance(record.get(name), str):
-            raise InvalidInputError(f"{name}={record.get(name)!r} is no string")
+            raise InvalidInputError(f"{name}={record.get(name)!r} is not a string")
     if not isinstance(record.get("session"), str | None):
-        raise InvalidInputError(f"session={record['session']!r} is no string")
+        raise InvalidInputError(f"session={record['session']!r} is not a string")
     return Chunk(
         id=record["id"],
         text=record["text"],
@@ -154,7 +154,7 @@ def _trust(record: Mapping[str, Any]) -> int:
 
 
 def scope_of(record: Mapping[str, Any]) -> Scope:
-    """Reads the three ids of a scope."""
+    """Returns the scope of a record."""
     return Scope(
         user_id=record.get("user_id"),
         agent_id=record.get("agent_id"),
@@ -163,7 +163,7 @@ def scope_of(record: Mapping[str, Any]) -> Scope:
 
 
 def record_of(chunk: Chunk) -> dict[str, Any]:
-    """Returns the chunk as a row; what is None is left out."""
+    """Returns the chunk as a row; leaves out fields that are None."""
     fields = {
         "id": chunk.id,
         "seq": chunk.seq,
@@ -187,7 +187,7 @@ def packed(vector: Vectors) -> str:
 
 
 def unpacked(text: Any) -> Vectors | None:
-    """Reads a packed vector; None where there is none."""
+    """Returns a packed vector as an array, or None if there is none."""
     if text is None:
         return None
     try:
@@ -197,14 +197,14 @@ def unpacked(text: Any) -> Vectors | None:
 
 
 def digest_of(content: bytes) -> int:
-    """Returns a number for a chunk's canonical bytes; sums of it don't depend on the order."""
+    """Returns a hash of a chunk's canonical bytes as a number; its sum does not depend on order."""
     return int.from_bytes(hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest())
 
 
 def canonical(chunk: Chunk, *, recorded: bool = True) -> bytes:
-    """Returns all that a chunk says as bytes that are the same wherever it is stored.
+    """Returns a chunk's content as bytes that are the same in every store.
 
-    The sequence number and the mark of a merge belong to the store, not to the chunk.
+    The sequence number and the merge mark belong to the store, so they are left out.
     """
     fields = record_of(chunk)
     fields.pop("seq", None)
@@ -217,7 +217,7 @@ def canonical(chunk: Chunk, *, recorded: bool = True) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """A store may give a whole float back as an integer; they are equal, so they read the same."""
+    """Turns whole floats into integers, since a store may return one as the other."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):
@@ -232,18 +232,18 @@ def _moment(record: Mapping[str, Any], name: str) -> datetime:
     if isinstance(value, datetime):
         return utc(value, name=name)
     if not isinstance(value, str):
-        raise InvalidInputError(f"{name}={value!r} is no time")
+        raise InvalidInputError(f"{name}={value!r} is not a time")
     return parse_time(value)
 
 
 def _metadata(record: Mapping[str, Any]) -> Any:
-    """Parquet has no column for any JSON, so there the metadata is a string of it."""
+    """Returns the metadata of a record; in Parquet it is a string of JSON."""
     value = record.get("metadata")
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            raise InvalidInputError("its metadata is no JSON") from None
+            raise InvalidInputError("its metadata is not JSON") from None
     if value is not None and not isinstance(value, Mapping):
-        raise InvalidInputError("its metadata is no JSON object")
+        raise InvalidInputError("its metadata is not a JSON object")
     return value or {}

@@ -1,4 +1,4 @@
-"""Stores as ends of a move: opened by path or URL, read in the order of their log."""
+"""Stores as source or target of a move: opened by path or URL, read in log order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gcmem.transfer.rows import Row
 from gcmem.types import Chunk, ChunkFilter
 
 BATCH = 1_000
-"""Chunks that are read, embedded and stored together."""
+"""Number of chunks that are read, embedded and stored together."""
 
 
 def open_store(location: str, *, encoder: Encoder) -> Store:
@@ -21,9 +21,9 @@ def open_store(location: str, *, encoder: Encoder) -> Store:
 
 
 class LogRows:
-    """The chunks that a log held when this was made, as a source of rows.
+    """A log as a source of rows, without chunks that are added after this object is created.
 
-    What is added meanwhile is left for the next time, so that a second reading sees the same.
+    So a second pass reads the same rows.
     """
 
     digest = None
@@ -45,7 +45,7 @@ class LogRows:
         self.encoder_id = log.encoder_id if isinstance(log, VectorSource) else None
 
     def rows(self, *, vectors: bool) -> Iterator[Row]:
-        """Yields the chunks in log order; a sequence number stands for the line."""
+        """Yields the chunks in log order; `line` is the sequence number."""
         chunks = self._log.scan(self._where, after_seq=self._after_seq)
         while batch := list(islice(chunks, BATCH)):
             batch = [chunk for chunk in batch if (chunk.seq or 0) <= self.up_to_seq]
@@ -62,6 +62,6 @@ class LogRows:
 
 
 def last_seq(log: ChunkLog) -> int:
-    """Returns the highest sequence number of a log, 0 where it is empty."""
+    """Returns the highest sequence number of a log, 0 if it is empty."""
     newest = next(iter(log.scan(ChunkFilter(), newest_first=True, limit=1)), None)
     return 0 if newest is None else newest.seq or 0

@@ -1,4 +1,4 @@
-"""Verification: counts and hashes both sides of a move, and says what differs."""
+"""Verification: counts and hashes both sides of a move, and reports differences."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from gcmem.transfer.rows import MODULUS, Row, Source, canonical, digest_of, stor
 from gcmem.transfer.stores import BATCH
 from gcmem.types import ORIGIN_KEY, Chunk
 
-MOST_NAMED = 5
+MAX_REPORTED = 5
 FIELDS = ("text", "at", "recorded_at", "scope", "speaker", "session", "metadata", "trust")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """Both sides agree: how many rows, what they add up to, and whether their order is the same.
+    """Both sides agree: the number of rows, their digest, and whether they are in the same order.
 
-    The order can differ only where the store held some of the chunks before.
+    The order can differ only if the store contained some of the chunks before.
     """
 
     rows: int
@@ -31,11 +31,10 @@ class Verified:
 def verify(
     source: Source, log: ChunkLog, *, trust: bool = True, progress: Progress | None = None
 ) -> Verified:
-    """Reads the source once more and compares every row with the chunk in the log.
+    """Reads the source again and compares every row with the chunk in the log.
 
-    A recording time that the source does not give, and the mark of a merge, are the store's own;
-    without `trust`, so are trust levels. Rows that can't be read or stored are passed over: the
-    copy has reported them.
+    It ignores merge marks, recording times that the source lacks and, without `trust`, trust
+    levels. It skips rows that can't be read or stored, since the copy has reported them.
     """
     count = found = ours = theirs = last_seq = 0
     in_order = readable = True
@@ -67,7 +66,7 @@ def verify(
             progress(count, max(count, source.count or 0))
     ours, theirs = ours % MODULUS, theirs % MODULUS
     if readable and source.digest is not None and source.digest != ours:
-        _note(differences, f"{source.name} itself is damaged: its rows don't add up to its digest")
+        _note(differences, f"{source.name} is damaged: its rows don't match its digest")
     if differences or count != found or ours != theirs:
         raise VerificationError(
             f"{source.name} has {count} chunks (digest {ours:032x}), {log.location} has {found} of "
@@ -78,13 +77,13 @@ def verify(
 
 
 def _note(differences: list[str], text: str) -> None:
-    if len(differences) < MOST_NAMED:
+    if len(differences) < MAX_REPORTED:
         differences.append(text)
 
 
 def _difference(row: Row, stored: Chunk) -> str:
     names = ", ".join(_differing(row.chunk, stored))
-    return f"chunk {stored.id} (line {row.line}) is there with another {names}"
+    return f"chunk {stored.id} (line {row.line}) differs in {names}"
 
 
 def _differing(ours: Chunk, theirs: Chunk) -> Iterator[str]:

@@ -93,11 +93,11 @@ def test_other_urls_are_refused_with_what_to_write(url: str, message: str) -> No
         ("redis://:pw@host?trust_s=nan", "trust_s=nan"),
         ("redis://:pw@host?retries=many", "many"),
         ("redis://:pw@host?colour=red", "colour"),
-        ("redis://:pw@host:port", "no usable Redis URL"),
+        ("redis://:pw@host:port", "not a usable Redis URL"),
         ("redis+sentinel://:pw@host:26379", "name the service"),
         ("redis+cluster://:pw@", "names no host"),
-        ("redis+cluster://:pw@[::1", "no usable Redis URL"),
-        ("rediss+cluster://:pw@host?ssl_cert_reqs=maybe", "no usable Redis URL"),
+        ("redis+cluster://:pw@[::1", "not a usable Redis URL"),
+        ("rediss+cluster://:pw@host?ssl_cert_reqs=maybe", "not a usable Redis URL"),
     ],
 )
 def test_a_bad_buffer_url_is_refused_when_it_is_opened(stm: str, message: str) -> None:

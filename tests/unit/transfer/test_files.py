@@ -216,8 +216,8 @@ def test_a_file_that_is_cut_off_or_changed_is_told(
     lines = file.read_text("utf-8").splitlines()
     for content, said in (
         (lines[:-1], "cut off"),
-        ([lines[0], *lines[2:]], "damaged: 1 rows, 2 expected"),
-        ([*lines, lines[1]], "behind the end"),
+        ([lines[0], *lines[2:]], "damaged: it has 1 rows, but should have 2"),
+        ([*lines, lines[1]], "after the end"),
         ([lines[0], lines[0]], "second header"),
         ([lines[0].replace('"version":1', '"version":2')], "upgrade"),
         ([""], "empty"),
@@ -290,7 +290,7 @@ def test_what_is_there_with_another_text_fails_the_verification(
     export_file(memory.store.log, file)
     other = Chunk(id="c1", text="something else", at=day(1), recorded_at=day(1))
     store.log.append([other], ENCODER.encode([other.text]), encoder_id=ENCODER.id)
-    with pytest.raises(VerificationError, match=r"chunk c1.* another text") as caught:
+    with pytest.raises(VerificationError, match=r"chunk c1.* differs in text") as caught:
         import_file(file, store, encoder=ENCODER)
     assert len(caught.value.differences) == 1
     assert import_file(file, store, encoder=ENCODER, check=False).verified is None

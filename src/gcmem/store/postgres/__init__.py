@@ -22,7 +22,7 @@ __all__ = [
 def open_postgres(
     url: str, *, encoder: Encoder, stm_size: int, settings: PostgresSettings | None = None
 ) -> Store:
-    """Opens the store at a postgresql:// URL, made and migrated where needed."""
+    """Opens the store at a postgresql:// URL; creates and migrates it if needed."""
     database = PostgresDatabase(url, settings=settings)
     log = PostgresLog(database)
     return Store(

@@ -1,4 +1,4 @@
-"""Connects to PostgreSQL: a pool, time limits that hold, numbered migrations, clear errors."""
+"""Connects to PostgreSQL: connection pool, time limits, numbered migrations, clear errors."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 MIGRATIONS = Path(__file__).parent / "migrations"
 MIGRATION_LOCK = 0x67636D6D  # "gcmm"
 OLDEST_PGVECTOR = (0, 8)
-"""The first with iterative index scans, without which a filter costs recall."""
+"""The first version with iterative index scans; without them, a filter lowers recall."""
 NETWORK_GRACE_S = 2.0
-"""How much longer than the server's own limit the client waits for word of it."""
+"""How much longer than the server's own limit the client waits for an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresSettings:
-    """How a PostgreSQL store connects and searches; the URL may name the first three as well."""
+    """How a PostgreSQL store connects and searches; the first three can also be set in the URL."""
 
     connect_timeout_s: float = 5.0
-    """How long to wait for a connection, also for a free one of the pool."""
+    """How long to wait for a connection, new or from the pool."""
     statement_timeout_s: float = 30.0
-    """How long one statement may take, waiting for locks included."""
+    """How long one statement may take, including waiting for locks."""
     pool_size: int = 8
-    """Connections at most; more threads than this take turns."""
+    """Maximum number of connections; more threads than this take turns."""
     exact_below: int = 20_000
-    """Up to so many matching chunks are compared one by one; beyond, the HNSW index is asked."""
+    """Up to this many matching chunks are compared one by one; above it, HNSW is used."""
 
     def __post_init__(self) -> None:
         for name, least in (("connect_timeout_s", 1), ("statement_timeout_s", 0.001)):
             if not getattr(self, name) >= least:
-                raise InvalidInputError(f"{name}={getattr(self, name)}: at least {least}")
+                raise InvalidInputError(f"{name}={getattr(self, name)}: pass at least {least}")
         if self.pool_size < 1 or self.exact_below < 0:
-            raise InvalidInputError("pool_size is at least 1 and exact_below at least 0")
+            raise InvalidInputError("pool_size must be at least 1 and exact_below at least 0")
 
 
 class PostgresDatabase:
@@ -73,19 +73,19 @@ class PostgresDatabase:
         }
         connection_class = _bounded(self.settings.statement_timeout_s + NETWORK_GRACE_S)
         with self._translated():
-            # Directly, not through the pool: a pool only says that time ran out, not why.
+            # Directly, not through the pool: a pool reports only a timeout, not its cause.
             with connection_class.connect(**options) as connection:
                 _migrate(connection, self.location)
             self._pool = pool.ConnectionPool(
                 connection_class=connection_class,
                 kwargs=options,
                 configure=_configure,
-                # Asked before every use, so that a server's restart is noticed here and not there.
+                # Checked before every use, so that a server restart does not fail a statement.
                 check=pool.ConnectionPool.check_connection,
                 min_size=1,
                 max_size=self.settings.pool_size,
                 timeout=self.settings.connect_timeout_s,
-                # Longer, and the growing pauses between attempts would outlast a restart.
+                # Short, or the growing pauses between attempts would outlast a restart.
                 reconnect_timeout=self.settings.connect_timeout_s,
                 open=True,
             )
@@ -93,19 +93,19 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[Connection[Any]]:
-        """Gives a connection on which every statement stands alone."""
+        """Yields a connection in autocommit mode."""
         with self._translated(), self._pool.connection() as connection:
             yield connection
 
     @contextmanager
     def transaction(self) -> Iterator[Connection[Any]]:
-        """Gives a connection in a transaction: committed on success, undone on any exception."""
+        """Yields a connection in a transaction; commits on success, rolls back on an exception."""
         with self.reading() as connection, connection.transaction():
             yield connection
 
     @contextmanager
     def unhurried(self) -> Iterator[Connection[Any]]:
-        """Gives a connection without time limits, for building an index."""
+        """Yields a connection without time limits, for building an index."""
         with self.reading() as connection:
             connection.execute("SET statement_timeout = 0")
             limit_s, connection.limit_s = connection.limit_s, None
@@ -143,28 +143,30 @@ def _translate(error: Exception, text: str, database: PostgresDatabase) -> GCMem
         return InvalidInputError("a chunk with one of these ids exists already")
     if isinstance(error, errors.DataError) and "different vector dimensions" in text:
         return StoreCorruptError(
-            f"{location} holds vectors of another width than the encoder's; make them anew: "
-            f"gcmem reindex --store {location}"
+            f"the vectors in {location} have another length than the encoder's; re-embed the "
+            f"store: gcmem reindex --store {location}"
         )
     if isinstance(error, errors.DataError):
-        return InvalidInputError(f"PostgreSQL can't keep this: {text}")
+        return InvalidInputError(f"PostgreSQL can't store this: {text}")
     if isinstance(error, (errors.DataCorrupted, errors.IndexCorrupted)):
         return StoreCorruptError(f"{location} is damaged ({text}); restore it from a backup")
     if isinstance(error, errors.QueryCanceled):
         return StoreUnavailableError(
             f"{location} did not finish within {settings.statement_timeout_s:g} s: it is busy, or "
-            "somebody holds a lock; try again, or raise statement_timeout_s"
+            "another client holds a lock; try again, or raise statement_timeout_s"
         )
     if isinstance(error, errors.InsufficientPrivilege):
-        return StoreUnavailableError(f"{location} refused: {text}; grant the role what it needs")
+        return StoreUnavailableError(
+            f"{location} refused: {text}; grant the role the missing privileges"
+        )
     if isinstance(error, pool.PoolTimeout):
         return StoreUnavailableError(
             f"no connection to {location} within {settings.connect_timeout_s:g} s: check that the "
-            f"server runs, or raise pool_size if all {settings.pool_size} are in use"
+            f"server runs, or raise pool_size if all {settings.pool_size} connections are in use"
         )
     return StoreUnavailableError(
         f"can't use {location}: {text}; check that the server runs and that the URL is right, and "
-        "try again (a write that was cut off is either stored whole or not at all)"
+        "try again (an interrupted write is stored either completely or not at all)"
     )
 
 
@@ -180,7 +182,7 @@ def _drivers() -> tuple[Any, Any]:
 
 @cache
 def _bounded(limit_s: float) -> Any:
-    """Makes the class of connections whose client gives up too: a dead network sends no error."""
+    """Returns a connection class with a client-side time limit: a dead network sends no error."""
     psycopg, _ = _drivers()
 
     class BoundedConnection(psycopg.Connection):  # type: ignore[misc,name-defined]
@@ -193,14 +195,14 @@ def _bounded(limit_s: float) -> Any:
             try:
                 return super().wait(gen, interval, limit)
             except psycopg.errors._WaitTimeout:
-                self.close()  # an answer that comes later must not meet the next question
+                self.close()  # a late answer must not be read as the next statement's result
                 raise psycopg.OperationalError(f"no answer within {limit:g} s") from None
 
     return BoundedConnection
 
 
 def _read_url(url: str, settings: PostgresSettings) -> tuple[dict[str, Any], PostgresSettings]:
-    """Splits a URL into what the driver understands and what is ours."""
+    """Splits a URL into the driver's options and gcmem's own settings."""
     psycopg, _ = _drivers()
     try:
         parts = urlsplit(url)
@@ -216,14 +218,14 @@ def _read_url(url: str, settings: PostgresSettings) -> tuple[dict[str, Any], Pos
             raise ValueError
         plain = urlunsplit(parts._replace(query=urlencode(query, quote_via=quote)))
         conninfo = psycopg.conninfo.conninfo_to_dict(plain)
-        # Signs of a password that was not escaped: parts of it would pass for a port or a name.
+        # Signs of an unescaped password: parts of it would be read as a port or a database name.
         ports = str(conninfo.get("port", "0")).split(",")
         if not all(map(str.isdecimal, ports)) or "@" in parts.path or parts.fragment:
             raise ValueError
     except (ValueError, psycopg.ProgrammingError):
-        # The driver's own words would quote the URL, and with it the password.
+        # The driver's own message would show the URL with its password.
         raise InvalidInputError(
-            "this is no PostgreSQL URL: write postgresql://user:password@host:5432/database, with "
+            "not a PostgreSQL URL: write postgresql://user:password@host:5432/database, with "
             "special characters in the password as %XX, and timeouts in seconds as "
             "?connect_timeout=5&statement_timeout=30"
         ) from None
@@ -241,7 +243,7 @@ def _public(conninfo: dict[str, Any]) -> tuple[str, str | None]:
 
 
 def _configure(connection: Connection[Any]) -> None:
-    """Acknowledged means on disk, whatever the server's default is; stricter ones stay."""
+    """Makes commits wait for the disk if the server's default does not; keeps stricter settings."""
     connection.execute(
         "SELECT set_config('synchronous_commit', 'on', false) "
         "WHERE current_setting('synchronous_commit') = 'off'"
@@ -254,7 +256,7 @@ def _migrate(connection: Connection[Any], location: str) -> None:
         return
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
-        # Again: another process may have migrated while we waited for the lock.
+        # Read again: another process may have migrated while this one waited for the lock.
         version = _version(connection, location, newest=len(scripts))
         _require_pgvector(connection, location)
         for script in scripts[version:]:
@@ -267,7 +269,7 @@ def _migrate(connection: Connection[Any], location: str) -> None:
 
 
 def _version(connection: Connection[Any], location: str, *, newest: int) -> int:
-    # Not to_regclass: it may answer from a cache that is older than the wait for the lock.
+    # Not to_regclass: its cache may be older than the lock.
     known = connection.execute(
         "SELECT FROM pg_class WHERE relname = 'gcmem_meta' AND pg_table_is_visible(oid)"
     ).fetchone()
@@ -277,7 +279,7 @@ def _version(connection: Connection[Any], location: str, *, newest: int) -> int:
     version = int(row[0]) if row else 0
     if version > newest:
         raise StoreVersionError(
-            f"{location} was written by a newer gcmem (schema {version}, this one knows "
+            f"{location} was written by a newer gcmem (schema {version}; this one supports up to "
             f"{newest}); upgrade gcmem"
         )
     return version
@@ -291,7 +293,7 @@ def _require_pgvector(connection: Connection[Any], location: str) -> None:
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported,
             psycopg.errors.UndefinedFile) as error:  # fmt: skip
         raise StoreUnavailableError(
-            f"{location} has no pgvector: install it on the server, and let an administrator run "
+            f"{location} has no pgvector: install it on the server, and have an administrator run "
             "CREATE EXTENSION vector in this database"
         ) from error
     row = connection.execute(

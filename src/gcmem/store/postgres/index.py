@@ -1,4 +1,4 @@
-"""The MTM in PostgreSQL: pgvector, exact where that is affordable, HNSW where it is not."""
+"""The MTM in PostgreSQL: pgvector, with exact search for few matches and HNSW for many."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from gcmem.errors import EncoderMismatchError
 from gcmem.protocols import Vectors
 from gcmem.ranking import ranked
-from gcmem.store.frontier import ROUNDING, unmatched
+from gcmem.store.frontier import ROUNDING, frontier_positions
 from gcmem.store.postgres.connection import PostgresDatabase
 from gcmem.store.postgres.log import (
     HNSW,
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SLACK = 16
-"""So many more than asked for are fetched and scored again: the server rounds differently."""
+"""Extra chunks that are fetched and scored again, because the server rounds differently."""
 HNSW_BUILD_LOCK = 0x67636D6E
 EF_SEARCH = 200
 MOST_EF_SEARCH = 1000
-"""How many neighbours HNSW weighs; pgvector's own 40 finds less, and 1000 is all it allows."""
+"""How many neighbours HNSW considers: pgvector's default of 40 finds fewer, 1000 is its maximum."""
 VECTOR_HEADER_BYTES = 4
 
 
@@ -50,19 +50,19 @@ class _Filter(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Sequence numbers: of the most similar, and of all that may be on the frontier."""
+    """Sequence numbers of the most similar chunks, and of those that may be on the frontier."""
 
     similar: list[int]
     newest: list[int]
 
 
 class PgVectorIndex:
-    """Cosine over the log's vectors, and never behind the log, since both are one database.
+    """Cosine over the log's vectors; always up to date, since both share one database.
 
-    Up to `exact_below` matching chunks are compared one by one, behind a materialised CTE that
-    keeps the planner from an index that would lose recall under a selective filter. Beyond, an
-    iterative HNSW scan is asked, if `rebuild` has made one; where it comes back short, the exact
-    scan takes over. What is found is scored again in full precision.
+    Up to `exact_below` matching chunks are compared one by one; a materialised CTE keeps the
+    planner from the index, which would lose recall under a selective filter. Above that, an
+    iterative HNSW scan is used if `rebuild` has built the index; if it finds too few, the exact
+    scan takes over. All hits are scored again in full precision.
     """
 
     def __init__(self, database: PostgresDatabase, *, encoder_id: str, dimensions: int) -> None:
@@ -76,11 +76,11 @@ class PgVectorIndex:
     ) -> list[list[tuple[str, float]]]:
         """Returns, for each query, the k most similar chunks; equal scores newest first.
 
-        With `frontier`, those follow, newest first, that fewer newer ones than that match.
+        With `frontier`, the chunks on the frontier follow, newest first.
         """
         matching = _Filter(*conditions_of(where))
         with self._database.transaction() as connection:
-            # Held to the end, so that nobody swaps the vectors between two statements.
+            # Held to the end, so that no reindex swaps the vectors between two statements.
             connection.execute("LOCK TABLE gcmem_vectors IN ACCESS SHARE MODE")
             self._check_encoder(connection)
             has_hnsw = hnsw_is_built(connection)
@@ -114,12 +114,12 @@ class PgVectorIndex:
         return scores
 
     def rebuild(self) -> None:
-        """Builds the HNSW index anew, without stopping readers or writers.
+        """Rebuilds the HNSW index while readers and writers continue.
 
-        A store that exact scans serve gets none: it would only slow the writers down.
+        A store small enough for exact scans gets none: it would only slow down writers.
         """
         with self._database.unhurried() as connection:
-            # Tried, not waited for: whoever has it is building the same index just now.
+            # Does not wait: whoever holds the lock is building the same index.
             row = connection.execute(
                 "SELECT pg_try_advisory_lock(%s)", (HNSW_BUILD_LOCK,)
             ).fetchone()
@@ -135,7 +135,7 @@ class PgVectorIndex:
                 connection.execute(definition.replace("INDEX", "INDEX CONCURRENTLY", 1))
 
     def _check_encoder(self, connection: Connection[Any]) -> None:
-        """Another process may have re-embedded the store with an encoder that is not ours."""
+        """Raises if another process re-embedded the store with a different encoder."""
         stored = get_meta(connection, "encoder_id")
         if stored is not None and stored != self._encoder_id:
             raise EncoderMismatchError(
@@ -143,7 +143,7 @@ class PgVectorIndex:
             )
 
     def _count(self, connection: Connection[Any], matching: _Filter) -> int:
-        """Counts the matching chunks, but no further than the decision needs."""
+        """Counts the matching chunks, but stops just above `exact_below`."""
         row = connection.execute(
             f"SELECT count(*) FROM (SELECT FROM gcmem_chunks {where_clause(matching.conditions)} "
             f"LIMIT {self._database.settings.exact_below + 1}) AS counted",
@@ -157,7 +157,7 @@ class PgVectorIndex:
         if self._count(connection, matching) > self._database.settings.exact_below:
             self._has_advised = True
             logger.warning(
-                "%s compares more than %d chunks one by one in a search: right, but slow; "
+                "%s compares more than %d chunks one by one in a search: correct, but slow; "
                 "store.index.rebuild() builds an index",
                 self._database.location,
                 self._database.settings.exact_below,
@@ -166,7 +166,7 @@ class PgVectorIndex:
     def _exact(
         self, connection: Connection[Any], query: Vectors, matching: _Filter, most: int, depth: int
     ) -> _Found:
-        """Scores every matching chunk in one pass, for both the similar and the frontier."""
+        """Finds the most similar chunks and the frontier in one pass over all matching chunks."""
         rows = connection.execute(
             "WITH scored AS MATERIALIZED (SELECT seq, at, -(vector <#> %s::vector) AS score "
             f"FROM gcmem_chunks JOIN gcmem_vectors USING (seq) "
@@ -185,15 +185,15 @@ class PgVectorIndex:
     def _approximate(
         self, connection: Connection[Any], query: Vectors, matching: _Filter, most: int, depth: int
     ) -> _Found:
-        """Asks HNSW while many chunks match; the rest of the frontier is found exactly."""
+        """Uses HNSW while many chunks match; finds the rest of the frontier exactly."""
         if self._count(connection, matching) <= self._database.settings.exact_below:
             return self._exact(connection, query, matching, most, depth)
         similar = self._nearest(connection, query, matching, most)
-        if len(similar) < most:  # the scan gave up before it had found enough
+        if len(similar) < most:  # the scan stopped before it found enough
             return self._exact(connection, query, matching, most, depth)
         newest: list[int] = []
-        # The most similar, then the most similar of what is newer than those, and so on: the
-        # ranges shrink fast, and a small one is cheaper and surer to do in one exact pass.
+        # Finds the most similar, then the most similar among newer chunks, and so on. The ranges
+        # shrink fast; for a small one, an exact pass is cheaper and misses nothing.
         while depth:
             near = self._nearest(connection, query, matching, depth)
             newest += near
@@ -213,9 +213,9 @@ class PgVectorIndex:
     def _nearest(
         self, connection: Connection[Any], query: Vectors, matching: _Filter, most: int
     ) -> list[int]:
-        """Returns the most similar by HNSW; fewer than asked for if its scan ran out."""
+        """Returns the most similar chunks by HNSW; fewer than `most` if its scan stopped early."""
         ef_search = min(MOST_EF_SEARCH, max(EF_SEARCH, 2 * most))
-        # Without sorting, only the index can give the order: the planner has no other way.
+        # With sorting off, the planner must use the index.
         _set_locally(connection, enable_sort="off", ef_search=str(ef_search))
         half = f"halfvec({self._dimensions})"
         rows = connection.execute(
@@ -237,9 +237,10 @@ def _set_locally(connection: Connection[Any], *, enable_sort: str, ef_search: st
 
 
 def _layers(depth: int) -> str:
-    """Returns CTEs that hold, layer by layer, the running maxima of the scores, newest first.
+    """Returns CTEs with the running maxima of the scores, newest first, one layer per CTE.
 
-    The first `depth` layers hold the frontier (see `unmatched`), and only they leave the server.
+    The first `depth` layers contain the frontier (see `frontier_positions`), so the server sends
+    only those.
     """
     layers = []
     for n in range(depth):
@@ -255,7 +256,7 @@ def _layers(depth: int) -> str:
 def _in_order(
     connection: Connection[Any], query: Vectors, found: _Found, k: int, depth: int
 ) -> list[tuple[str, float]]:
-    """Scores what was found in full precision and puts it in order."""
+    """Scores the found chunks in full precision and sorts them."""
     rows = connection.execute(
         "SELECT seq, id, vector FROM gcmem_chunks JOIN gcmem_vectors USING (seq) "
         "WHERE seq = ANY(%s) ORDER BY at DESC, seq DESC",
@@ -271,7 +272,8 @@ def _in_order(
     wanted = set(found.newest)
     newest = [(row[0], score) for row, score in zip(rows, scores, strict=True) if row[0] in wanted]
     if newest:
-        picked = unmatched(np.array([score for _, score in newest], dtype=np.float32), depth)
+        newest_scores = np.array([score for _, score in newest], dtype=np.float32)
+        picked = frontier_positions(newest_scores, depth)
         similar += [newest[i][0] for i in picked if newest[i][0] not in set(similar)]
     return [hit_of[seq] for seq in similar]
 

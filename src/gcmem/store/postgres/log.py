@@ -34,10 +34,9 @@ COPY_TRAILER = b"\xff\xff"
 class PostgresLog:
     """An append-only log; any number of processes on any number of machines may share it.
 
-    Sequence numbers are those of one row, which a writer locks until its commit. So they become
-    visible in their order: two open transactions never hold numbers at the same time, and a
-    reader that pages by `after_seq` can't pass a lower number that commits later. A sequence
-    object would be faster, but hands out numbers long before they can be seen.
+    Sequence numbers come from one row, which a writer locks until its commit, so they become
+    visible in order: a reader that pages by `after_seq` never misses a lower number that commits
+    later. A sequence object would be faster, but hands out numbers long before they are visible.
     """
 
     def __init__(self, database: PostgresDatabase) -> None:
@@ -76,7 +75,10 @@ class PostgresLog:
         return tuple(replace(chunk, seq=seq) for seq, chunk in enumerate(chunks, first_seq))
 
     def _claim(self, connection: Connection[Any], encoder_id: str) -> None:
-        """Checked under the writers' lock, since another process may have re-embedded meanwhile."""
+        """Raises if the store has another encoder; a store without one gets this one.
+
+        Called under the writers' lock, since another process may have re-embedded meanwhile.
+        """
         stored = get_meta(connection, "encoder_id")
         if stored is None:
             _set_meta(connection, "encoder_id", encoder_id)
@@ -142,7 +144,7 @@ class PostgresLog:
             left = None if left is None else left - size
 
     def count(self, where: ChunkFilter) -> int:
-        """Returns how many chunks match."""
+        """Returns the number of matching chunks."""
         conditions, values = conditions_of(where)
         with self._database.reading() as connection:
             row = connection.execute(
@@ -151,7 +153,7 @@ class PostgresLog:
         return int(row[0]) if row else 0
 
     def set_metadata(self, chunk_id: str, metadata: Mapping[str, Any]) -> Chunk | None:
-        """Replaces a chunk's metadata; when it returns, it is on the server's disk."""
+        """Replaces a chunk's metadata; when it returns, the change is on the server's disk."""
         metadata = check_metadata(metadata)
         with self._database.reading() as connection:
             row = connection.execute(
@@ -178,9 +180,9 @@ class PostgresLog:
         return len(erased)
 
     def reindex(self, encoder: Encoder, *, progress: Progress | None = None) -> int:
-        """Embeds every chunk anew beside the old vectors and swaps at the end.
+        """Re-embeds every chunk beside the old vectors and swaps them at the end.
 
-        Stopped half way, the old vectors still serve and the next call goes on where it stopped.
+        If it is stopped, the old vectors stay in use and the next call continues where it stopped.
         """
         self._start_reindexing(encoder.id)
         needs_hnsw = encoder.dimensions <= HNSW_MOST_DIMENSIONS
@@ -211,11 +213,11 @@ class PostgresLog:
                 _set_meta(connection, "reindex_encoder_id", encoder_id)
 
     def _pending(self, connection: Connection[Any], encoder_id: str) -> list[tuple[int, str]]:
-        """Returns the next chunks to embed: numbers only grow, so they lie behind the last one."""
+        """Returns the next chunks to embed: those after the last embedded sequence number."""
         if get_meta(connection, "reindex_encoder_id") != encoder_id:
             raise StoreUnavailableError(
-                f"{self.location} was re-embedded by another process meanwhile; "
-                "open it again, and start over if it still needs to be"
+                f"another process re-embedded {self.location} meanwhile; "
+                "open it again, and start over if it still needs a reindex"
             )
         rows: list[tuple[int, str]] = connection.execute(
             "SELECT seq, text FROM gcmem_chunks "
@@ -228,8 +230,8 @@ class PostgresLog:
         vectors = encode(encoder, [text for _, text in pending])
         with self._database.transaction() as connection:
             connection.execute(
-                # An erased chunk must not leave its vector behind, hence the lock on the chunks;
-                # another process that embeds with the same encoder makes the same vectors.
+                # Locks the chunks, so that one erased meanwhile leaves no vector behind. Another
+                # process with the same encoder makes the same vectors, so conflicts are ignored.
                 "INSERT INTO gcmem_vectors_next SELECT chunks.seq, made.vector::vector "
                 "FROM unnest(%s::bigint[], %s::text[]) AS made (seq, vector) "
                 "JOIN gcmem_chunks AS chunks ON chunks.seq = made.seq FOR KEY SHARE OF chunks "
@@ -244,7 +246,7 @@ class PostgresLog:
     def _swap(self, encoder_id: str) -> int | None:
         """Puts the new vectors in place, unless a writer has just added a chunk without one.
 
-        Waits for searches that are under way; none sees the vectors of two encoders.
+        Waits for running searches, so that no search mixes the vectors of two encoders.
         """
         with self._database.transaction() as connection:
             connection.execute("SELECT FROM gcmem_sequence FOR UPDATE")
@@ -267,7 +269,10 @@ class PostgresLog:
 
 
 def hnsw_definition(name: str, table: str, dimensions: int) -> str:
-    """Half precision makes the graph half as large; what it finds is scored again in full."""
+    """Returns the SQL of an HNSW index in half precision, which halves its size.
+
+    Hits are scored again in full precision.
+    """
     return (
         f"CREATE INDEX IF NOT EXISTS {name} ON {table} "
         f"USING hnsw ((vector::halfvec({dimensions})) halfvec_ip_ops)"
@@ -275,7 +280,7 @@ def hnsw_definition(name: str, table: str, dimensions: int) -> str:
 
 
 def hnsw_is_built(connection: Connection[Any]) -> bool:
-    """Tells whether there is an HNSW index that searches may use."""
+    """Returns whether there is an HNSW index that searches can use."""
     row = connection.execute(
         "SELECT FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid", (HNSW,)
     ).fetchone()
@@ -283,7 +288,7 @@ def hnsw_is_built(connection: Connection[Any]) -> bool:
 
 
 def get_meta(connection: Connection[Any], key: str) -> str | None:
-    """Returns a value that the store keeps about itself."""
+    """Returns one of the store's own settings."""
     row = connection.execute("SELECT value FROM gcmem_meta WHERE key = %s", (key,)).fetchone()
     return None if row is None else str(row[0])
 
@@ -297,7 +302,7 @@ def _set_meta(connection: Connection[Any], key: str, value: str) -> None:
 
 
 def as_literal(vector: Vectors) -> str:
-    """Returns a vector as pgvector reads it, to the last bit."""
+    """Returns a vector in pgvector's text format, without loss."""
     return f"[{','.join(map(repr, vector.tolist()))}]"
 
 
@@ -323,13 +328,13 @@ def _copy_format(vectors: Vectors, first_seq: int) -> bytes:
 
 
 def _check_width(connection: Connection[Any], vectors: Vectors, encoder_id: str) -> None:
-    """All vectors of a store have as many dimensions: one that differs would stop every search."""
+    """Raises if the vectors differ in length from the stored ones: that would break searches."""
     row = connection.execute("SELECT vector_dims(vector) FROM gcmem_vectors LIMIT 1").fetchone()
     if row is not None and row[0] != vectors.shape[1]:
         raise EncoderError(
             encoder_id,
-            f"returned {vectors.shape[1]} dimensions, but the store holds vectors of {row[0]} "
-            "(gcmem doctor says whether it needs a reindex)",
+            f"returned {vectors.shape[1]} dimensions, but the stored vectors have {row[0]} "
+            "(gcmem doctor shows whether it needs a reindex)",
         )
 
 
@@ -390,9 +395,9 @@ def conditions_of(where: ChunkFilter) -> tuple[list[str], list[Any]]:
 
 
 def _metadata_test(key: str, member: Scalar, values: list[Any]) -> str:
-    """Contained in the sense of jsonb: 1 equals 1.0 and differs from true, as in Python's JSON."""
+    """Returns an SQL test by jsonb containment: 1 equals 1.0, but not true."""
     if isinstance(member, float) and not math.isfinite(member):
-        return "false"  # JSON has no such number, so no chunk does
+        return "false"  # JSON has no such number, so no chunk can match
     values.append(json.dumps({key: member}))
     return "facets @> %s::jsonb"
 

@@ -19,10 +19,10 @@ LINKED = "linked_up_to:"
 
 
 class PostgresVerdicts:
-    """Keeps scores in the log's database.
+    """Stores verdicts in the log's database.
 
-    A verdict can always be made again: writing one does not wait for the server's disk, and if it
-    can't be kept, it is simply not kept.
+    A verdict can always be computed again, so a write does not wait for the server's disk; if it
+    fails, the verdict is dropped.
     """
 
     def __init__(self, database: PostgresDatabase) -> None:
@@ -44,10 +44,10 @@ class PostgresVerdicts:
         return {(older, newer): score for older, newer, score in rows}
 
     def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
-        """Keeps scores, if the server can be reached."""
+        """Stores scores, if the server can be reached."""
         with suppress(StoreError), self._writing() as connection:
             stored = _lock_stored(connection, {i for pair in scores for i in pair})
-            # In one order everywhere: two writers that lock rows crosswise would stop each other.
+            # Sorted, so that all writers lock rows in the same order and can't deadlock.
             known = sorted(
                 (pair, score)
                 for pair, score in scores.items()
@@ -69,7 +69,7 @@ class PostgresVerdicts:
             )
 
     def link(self, conflicts: Sequence[Conflict]) -> None:
-        """Keeps conflicts as edges."""
+        """Stores conflicts as edges."""
         with suppress(StoreError), self._writing() as connection:
             stored = _lock_stored(connection, {i for c in conflicts for i in (c.older, c.newer)})
             edges = {
@@ -86,7 +86,7 @@ class PostgresVerdicts:
             )
 
     def linked_up_to(self, oracle: str) -> int:
-        """Returns the sequence number up to which an oracle has linked the chunks."""
+        """Returns the last sequence number an oracle has checked for conflicts."""
         with self._database.reading() as connection:
             row = connection.execute(
                 "SELECT value FROM gcmem_meta WHERE key = %s", (LINKED + oracle,)
@@ -94,7 +94,7 @@ class PostgresVerdicts:
         return int(row[0]) if row else 0
 
     def set_linked_up_to(self, oracle: str, seq: int) -> None:
-        """Keeps how far an oracle has come; lost, the chunks behind it are judged once more."""
+        """Stores the last sequence number an oracle has checked; if lost, it checks again."""
         with suppress(StoreError), self._writing() as connection:
             connection.execute(
                 "INSERT INTO gcmem_meta VALUES (%s, %s) "
@@ -103,7 +103,7 @@ class PostgresVerdicts:
             )
 
     def witnesses(self, oracle: str, ids: Sequence[str]) -> dict[str, list[str]]:
-        """Returns the newer ends of the known edges of the given chunks."""
+        """Returns the newer chunks of the stored edges, by the older chunk's id."""
         if not ids:
             return {}
         with self._database.reading() as connection:
@@ -118,7 +118,7 @@ class PostgresVerdicts:
         return found
 
     def close(self) -> None:
-        """Does nothing: the connections are the log's."""
+        """Does nothing: the log closes the connections."""
 
     @contextmanager
     def _writing(self) -> Iterator[Connection[Any]]:
@@ -128,10 +128,9 @@ class PostgresVerdicts:
 
 
 def _lock_stored(connection: Connection[Any], ids: set[str]) -> set[str]:
-    """Returns the ids that are in the log, and keeps them from being forgotten until the commit.
+    """Returns the ids that are in the log, and locks them against deletion until the commit.
 
-    Chunks that are being forgotten just now are passed over, not waited for: two that wait for
-    each other would make the server end one of them.
+    Chunks that are being deleted right now are skipped: waiting for them could deadlock.
     """
     rows = connection.execute(
         "SELECT id FROM gcmem_chunks WHERE id = ANY(%s) FOR KEY SHARE SKIP LOCKED", (sorted(ids),)

@@ -1,15 +1,15 @@
-"""The STM in Redis: which chunks of a scope are the newest, shared by every process.
+"""The STM in Redis: the newest chunks of each scope, shared by every process.
 
-Redis keeps ids in the order of event time, and no text: what a read returns comes from the log,
-so an erased chunk can't come back and changed metadata can't be old. Each scope that is being
-read has one sorted set, since chunks arrive late and a list would keep the order of arrival:
+Redis keeps only ids, ordered by event time. The chunks themselves come from the log, so an erased
+chunk can't come back and metadata is never outdated. Each scope that is being read has one sorted
+set; a list would keep the order of arrival, and chunks may arrive late:
 
     -inf  !<server's run id>|<trusted until>     the marker: this set was filled from the log
     at    <at><seq><chunk id>                    the newest chunks
 
-The marker proves that the set is complete. It goes with the set when Redis evicts or flushes it,
-it names the server process that has seen every push since, so a restart or a failover voids it,
-and it ends by itself, which bounds what a writer can hide that never told Redis.
+The marker proves that the set is complete. It disappears with the set when Redis evicts or flushes
+it. It names the server process that received every push since, so a restart or failover makes it
+invalid. It also expires, which limits how long a chunk is missed if its writer never told Redis.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ R = TypeVar("R")
 YEAR_ONE = datetime(1, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 LEAST_DEPTH = 64
-"""Processes with different capacities share one set, as long as none needs more than this."""
+"""Processes with different capacities share one set if none needs more than this."""
 FILL_MS = 30_000
-"""A fill that takes longer than this is not kept."""
+"""A fill that takes longer than this is discarded."""
 MOST_MISSED = 10_000
 IN_MEMORY = ":memory:"
 
@@ -68,14 +68,14 @@ return 1
 
 
 class _Gone(Exception):  # noqa: N818 - never leaves this file
-    """Redis can't be used now."""
+    """Redis can't be used right now."""
 
 
 class RedisBuffer:
     """The most recent chunks of a scope, by event time, shared through Redis.
 
-    It answers as the log would. What Redis can't answer exactly (times, metadata, every scope at
-    once) is asked of the log; so is everything while Redis is gone, with one warning an outage.
+    It always answers as the log would. The log answers what Redis can't (filters by time or
+    metadata, all scopes at once), and everything while Redis is down, with one warning per outage.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class RedisBuffer:
         capacity: int,
         settings: RedisSettings | None = None,
     ) -> None:
-        """Takes a URL (`gcmem.store.redis.client` has the forms) or a client of redis-py.
+        """Takes a URL (see `gcmem.store.redis.client` for its forms) or a redis-py client.
 
-        Nothing is connected yet: a Redis that is down is no reason not to open a memory.
+        It does not connect yet: a memory opens even if Redis is down.
         """
         self.capacity = capacity
         self.settings = settings or RedisSettings()
@@ -109,12 +109,12 @@ class RedisBuffer:
         self._missed: dict[str, float] = {}
         self._depth = max(LEAST_DEPTH, 1 << max(capacity - 1, 0).bit_length())
         self._trust_ms = round(self.settings.trust_s * 1000)
-        # Logs in memory all have the same location, and nothing in common.
+        # All logs in memory have the same location, but must not share a set.
         location = str(uuid.uuid4()) if log.location == IN_MEMORY else log.location
         self._prefix = f"gcmem:stm:{_digest(self.settings.namespace or location)}:{self._depth}:"
 
     def push(self, chunks: Sequence[Chunk]) -> None:
-        """Tells Redis of chunks that the log has just acknowledged."""
+        """Tells Redis about chunks that the log has just stored."""
         members: dict[str, list[tuple[str, float]]] = {}
         for chunk in chunks:
             for scope in _covering(chunk.scope):
@@ -127,7 +127,7 @@ class RedisBuffer:
             with suppress(_Gone):
                 self._ask(lambda client: self._send(client, newest))
                 told = True
-        finally:  # also where the caller interrupts, or has made the warning an error
+        finally:  # also if the caller interrupts, or turns the warning into an error
             if not told:
                 self._remember_missed(newest)
 
@@ -140,7 +140,7 @@ class RedisBuffer:
             ids = self._ask(lambda client: self._read(client, key))
             if ids:
                 found = self._log.get(ids)
-                # One that is missing was erased, and what moves up in its place only the log knows.
+                # A missing chunk was erased; only the log knows which chunk takes its place.
                 if len(found) == len(ids):
                     return tuple(found[chunk_id] for chunk_id in ids)
             return self._fill(key, where)
@@ -148,13 +148,13 @@ class RedisBuffer:
             return self._from_log.recent(where)
 
     def rebuild(self) -> None:
-        """Forgets every list of this log; each is read from the log when it is next asked for."""
+        """Drops every set of this log; each is filled from the log at its next read."""
 
         def forget(client: Any) -> None:
             for keys in _batches(client.scan_iter(match=f"{self._prefix}*", count=1000), 1000):
                 _unlink(client, keys)
 
-        with suppress(_Gone):  # what lies in it is not trusted for long when it is back
+        with suppress(_Gone):  # if Redis comes back with old sets, their markers expire soon
             self._ask(forget)
 
     def close(self) -> None:
@@ -191,20 +191,20 @@ class RedisBuffer:
             return self._client
 
     def _read(self, client: Any, key: str) -> list[str]:
-        """Returns the newest ids of a set that is complete; nothing where there is none."""
+        """Returns the newest ids of a complete set; an empty list if there is no such set."""
         members = client.eval(READ, 1, key, self.capacity) or ()
         texts = [m.decode() if isinstance(m, bytes) else m for m in members]
         return [_id_of(text) for text in texts if not text.startswith("!")]
 
     def _fill(self, key: str, where: ChunkFilter) -> tuple[Chunk, ...]:
-        """Answers from the log and keeps it in Redis, unless a push comes in between."""
+        """Answers from the log and stores the answer in Redis, unless a push comes in between."""
         token = str(uuid.uuid4())
         self._ask(lambda client: client.set(_filling(key), token, px=FILL_MS))
         newest = tuple(self._log.scan(where, by_time=True, newest_first=True, limit=self._depth))
-        # An empty set would prove nothing: another log that shares the key could have made it.
+        # An empty set proves nothing: another log that shares the key could have made it.
         if newest:
             arguments = [part for chunk in newest for part in reversed(_member(chunk))]
-            with suppress(_Gone):  # the answer is here already
+            with suppress(_Gone):  # the answer is known already
                 self._ask(
                     lambda client: client.eval(
                         FILL, 2, key, _filling(key), token, self._trust_ms, *arguments
@@ -213,12 +213,12 @@ class RedisBuffer:
         return newest[: self.capacity]
 
     def _send(self, client: Any, newest: dict[str, dict[str, float]]) -> None:
-        """Adds members in one MULTI; on a cluster one for each scope, since their slots differ."""
+        """Adds members in one MULTI; on a cluster in one per scope, since their slots differ."""
         is_cluster = hasattr(client, "keyslot")
         for group in _batches(newest.items(), 1 if is_cluster else len(newest)):
             with client.pipeline(transaction=True) as pipeline:
                 for key, members in group:
-                    pipeline.delete(_filling(key))  # what is being filled may lack these chunks
+                    pipeline.delete(_filling(key))  # a fill in progress may lack these chunks
                     pipeline.zadd(key, members)
                     pipeline.zremrangebyrank(key, 1, -self._depth - 1)  # 0 is the marker
                     pipeline.pexpire(key, self._trust_ms)
@@ -229,12 +229,12 @@ class RedisBuffer:
             now = time.monotonic()
             self._missed.update(dict.fromkeys(keys, now))
             if len(self._missed) > MOST_MISSED:
-                # A set that missed a chunk longer ago than this is no longer trusted anyway.
+                # A set that missed a chunk before this time has expired anyway.
                 since = now - self.settings.trust_s
                 self._missed = {key: at for key, at in self._missed.items() if at > since}
 
     def _drop_missed(self, client: Any) -> None:
-        """Drops the sets that lack a chunk since Redis was gone, before anybody reads them."""
+        """Drops the sets that missed a chunk during an outage, before anyone reads them."""
         if not self._missed:
             return
         with self._lock:
@@ -248,7 +248,7 @@ class RedisBuffer:
 
 
 def check_redis(url: str) -> str | None:
-    """Asks the Redis at a URL once; returns what is wrong, or None."""
+    """Tests the Redis at a URL with one call; returns what is wrong, or None."""
     bare, settings = split_settings(url, RedisSettings())
     try:
         with connector(bare, settings)() as client:
@@ -264,7 +264,7 @@ def _filling(key: str) -> str:
 
 def _unlink(client: Any, keys: Sequence[str | bytes]) -> None:
     with client.pipeline(transaction=False) as pipeline:
-        for key in keys:  # one by one: they lie in different slots
+        for key in keys:  # one by one: on a cluster their slots differ
             pipeline.unlink(key)
         pipeline.execute()
 
@@ -280,7 +280,7 @@ def _digest(text: str) -> str:
 
 
 def _covering(scope: Scope) -> Iterator[Scope]:
-    """Yields every scope but the widest that a query for this chunk may name."""
+    """Yields every scope that covers a chunk's scope, except the empty one."""
     choices = [(value, None) if value else (None,) for value in _ids(scope)]
     for user_id, agent_id, run_id in product(*choices):
         if user_id or agent_id or run_id:
@@ -292,10 +292,10 @@ def _ids(scope: Scope) -> tuple[str | None, str | None, str | None]:
 
 
 def _member(chunk: Chunk) -> tuple[str, float]:
-    """Returns a chunk as a member and its score.
+    """Returns a chunk as a member of the sorted set, and its score.
 
-    A score is a double: it rounds, but never swaps, so the exact time and the sequence number
-    that open the member put equal scores in order.
+    The score is a double, which may round two times to one value. Redis then sorts by member, so
+    the member begins with the exact time and the sequence number.
     """
     assert chunk.at is not None
     at = (chunk.at - YEAR_ONE) // MICROSECOND

@@ -26,19 +26,19 @@ REDIS_PORT = 6379
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisSettings:
-    """How Redis is used; each may also stand in the URL: `redis://host?trust_s=1`."""
+    """How Redis is used; each setting can also be in the URL: `redis://host?trust_s=1`."""
 
     namespace: str = ""
-    """Parts the lists of different logs in one Redis; left empty, it is the log's location."""
+    """Separates the sets of different logs in one Redis; if empty, the log's location is used."""
     trust_s: float = 5.0
-    """How long a list is taken as complete before the log is asked again. It bounds how long a
-    chunk can be missing that a process wrote without telling Redis."""
+    """How long a set counts as complete before it is read from the log again. This limits how long
+    a chunk can be missing if its writer did not tell Redis."""
     timeout_s: float = 0.5
     """How long to wait for a connection or an answer."""
     retries: int = 1
-    """How often a call is tried again, with backoff, before Redis counts as gone."""
+    """How often a call is retried, with backoff, before Redis counts as down."""
     retry_after_s: float = 5.0
-    """How long Redis is left alone after it was found gone."""
+    """How long to wait before trying Redis again once it is down."""
 
     def __post_init__(self) -> None:
         for name in ("trust_s", "timeout_s", "retry_after_s"):
@@ -60,7 +60,7 @@ OPTIONS: dict[str, Callable[[str], Any]] = {
 
 
 def split_settings(url: str, settings: RedisSettings) -> tuple[str, RedisSettings]:
-    """Returns the URL without gcmem's own options, and the settings with them."""
+    """Returns the URL without gcmem's own options, and the settings with those applied."""
     base, _, query = url.partition("?")
     options = parse_qsl(query, keep_blank_values=True)
     try:
@@ -73,7 +73,7 @@ def split_settings(url: str, settings: RedisSettings) -> tuple[str, RedisSetting
 
 
 def connector(url: str, settings: RedisSettings) -> Callable[[], Any]:
-    """Returns what makes the client of a URL; nothing is connected before it is called."""
+    """Returns a function that creates the client for a URL; only calling it connects."""
     redis = _redis()
     parts = _split(url)
     form, _, kind = parts.scheme.partition("+")
@@ -81,7 +81,7 @@ def connector(url: str, settings: RedisSettings) -> Callable[[], Any]:
     service, _, database = parts.path.strip("/").partition("/")
     query = parse_qsl(parts.query, keep_blank_values=True)
     sentinel_password = dict(query).get("sentinel_password")
-    single = url  # what the client's own parser reads: TLS, credentials, options, database
+    single = url  # for the client's own parser: TLS, credentials, options, database
     if kind:
         path = f"/{database}" if kind == "sentinel" else ""
         mine = [pair for pair in query if pair[0] != "sentinel_password"]
@@ -91,10 +91,10 @@ def connector(url: str, settings: RedisSettings) -> Callable[[], Any]:
             raise ValueError("name the service: redis+sentinel://host/service")
         nodes = _nodes(hosts, SENTINEL_PORT if kind == "sentinel" else REDIS_PORT) if kind else []
         options = redis.connection.parse_url(single)
-        # Made and thrown away: it refuses unknown options now instead of at the first read.
+        # Made only to reject unknown options now instead of at the first read.
         redis.ConnectionPool.from_url(single).make_connection()
     except (ValueError, TypeError, redis.RedisError) as error:
-        raise InvalidInputError(f"{redacted(url)} is no usable Redis URL: {error}") from None
+        raise InvalidInputError(f"{redacted(url)} is not a usable Redis URL: {error}") from None
     timing = {
         "socket_timeout": settings.timeout_s,
         "socket_connect_timeout": settings.timeout_s,
@@ -116,9 +116,9 @@ def connector(url: str, settings: RedisSettings) -> Callable[[], Any]:
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Returns what the client raises when Redis can't be used."""
+    """Returns the exceptions that the client raises when Redis can't be used."""
     redis = _redis()
-    # Not every error of the cluster client is a RedisError, and names that don't resolve are none.
+    # Some errors of the cluster client are not a RedisError, nor is a failed name lookup.
     return (redis.RedisError, redis.exceptions.RedisClusterException, OSError)
 
 
@@ -137,10 +137,10 @@ def _split(url: str) -> Any:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise InvalidInputError(f"{redacted(url)} is no usable Redis URL: {error}") from None
+        raise InvalidInputError(f"{redacted(url)} is not a usable Redis URL: {error}") from None
     if parts.scheme not in SCHEMES:
         raise InvalidInputError(
-            f"{redacted(url)}: the recency buffer can live at {', '.join(SCHEMES)}"
+            f"{redacted(url)}: the recency buffer accepts the schemes {', '.join(SCHEMES)}"
         )
     return parts
 

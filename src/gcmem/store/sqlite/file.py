@@ -27,10 +27,10 @@ NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 class StoreFile:
-    """The file of one open store: makes connections to it, and sees whether it is still there.
+    """The file of one open store: opens connections and notices if the file is replaced.
 
-    `connection` is the first connection, to a store that was made and migrated where needed. A
-    file that can't be written is opened read-only.
+    `connection` is the first connection; the store is created and migrated if needed. A file that
+    can't be written is opened read-only.
     """
 
     def __init__(self, location: str) -> None:
@@ -41,7 +41,7 @@ class StoreFile:
         self._options = "mode=rw"
         # Absolute, since the process may change its folder while the store is open.
         self.path = Path(location).absolute()
-        # SQLite keeps the log beside the file that a link leads to.
+        # SQLite keeps the log beside the file that a link points to.
         self.wal = _beside(self.path.resolve(), "-wal")
         with translated_errors(location):
             self.connection = self._open()
@@ -49,23 +49,23 @@ class StoreFile:
         self._marks = tuple(map(self._mark, self._names))
 
     def connect(self, *, timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
-        """Returns one more connection; in memory that is another, empty database."""
+        """Returns a new connection; in memory, each one is a separate, empty database."""
         target = IN_MEMORY if self.in_memory else f"{self.path.as_uri()}?{self._options}"
         return sqlite3.connect(
             target, timeout=timeout_s, isolation_level=None, check_same_thread=False, uri=True
         )
 
     def check_in_place(self, *, wal: bool = False) -> None:
-        """Raises if the path no longer leads to the file that is open; `wal` checks its log too."""
+        """Raises if the path no longer names the open file; `wal` checks its log too."""
         if self.in_memory or (
             self._mark(self._names[0]) == self._marks[0]
-            # Without locks, a log that appears is the first sign that somebody writes.
+            # Without locks, a new log file is the first sign of another writer.
             and (not (wal or not self._has_locks) or self._mark(self._names[1]) == self._marks[1])
         ):
             return
         raise StoreReplacedError(
             f"{self.location} or its -wal file was deleted, moved or replaced while it was open: "
-            "what was added since is lost. Put the right file in place and open it again (restart "
+            "anything added since is lost. Put the right file in place and open it again (restart "
             "the server)"
         )
 
@@ -74,7 +74,7 @@ class StoreFile:
             found = os.stat(path)
         except OSError:
             return None
-        # Read without locks, the file must not change at all.
+        # Without locks, the file must not change at all.
         content = () if self._has_locks else (found.st_size, found.st_mtime_ns)
         return (found.st_dev, found.st_ino, *content)
 
@@ -93,12 +93,12 @@ class StoreFile:
                 raise
         if self.wal.exists() and self.wal.stat().st_size:
             raise StoreUnavailableError(
-                f"{self.location} is read-only, and {self.wal.name} beside it holds changes that "
-                "can't be read here: open the store once where it can be written, or copy it from "
-                "there with gcmem backup"
+                f"{self.location} is read-only, and {self.wal.name} beside it contains changes "
+                "that can't be read here: open the store once where it is writable, or copy it "
+                "from there with gcmem backup"
             )
-        # Nobody has it open, or there would be a log; and where nothing can be written, nothing
-        # can be locked.
+        # Without a log, nobody has the file open. A folder that can't be written can't hold locks
+        # either, so the file is read without them.
         self._has_locks = False
         self._options = "immutable=1"
         return self._prepared()
@@ -136,17 +136,17 @@ def translated_errors(location: str) -> Iterator[None]:
             ) from error
         if code in BUSY:
             raise StoreUnavailableError(
-                f"{location} is being written by another process and stayed locked for "
+                f"another process is writing to {location} and kept it locked for "
                 f"{BUSY_TIMEOUT_S:.0f} s; try again"
             ) from error
         if code == sqlite3.SQLITE_READONLY:
             raise StoreUnavailableError(
                 f"{location} is read-only: it can be searched, but nothing can be added or "
-                "forgotten; check the rights on the file and its folder, and how it is mounted"
+                "forgotten; check the permissions of the file and its folder, and the mount"
             ) from error
         raise StoreUnavailableError(
             f"can't use {location}: {error}; check that the folder exists and is writable, "
-            "and that the disk has room"
+            "and that the disk has free space"
         ) from error
 
 
@@ -165,15 +165,15 @@ def _is_writable(path: Path) -> bool:
 
 
 def _make_file(path: Path) -> None:
-    """Makes file and folder where they are missing; SQLite gives its log the file's mode.
+    """Creates the file and its folder if missing; SQLite gives its log the file's mode.
 
-    An existing file is not opened here: closing it would release this process's locks on it.
+    It does not open an existing file: closing it would release this process's locks on it.
     """
     try:
         if path.is_dir():
             raise StoreUnavailableError(f"{path} is a folder; pass the path of a file")
         if not path.exists():
-            target = path.resolve()  # a link may lead to a file that is not made yet
+            target = path.resolve()  # a link may point to a file that does not exist yet
             make_private_folder(target.parent)
             make_private_file(target)
     except OSError as error:
@@ -188,9 +188,9 @@ def _check_owner(connection: sqlite3.Connection, location: str) -> None:
 
 
 def _check_size(connection: sqlite3.Connection, path: Path) -> None:
-    """Catches a file that was cut off within its last page, which SQLite would notice only later.
+    """Raises if the file is cut off within its last page; SQLite would notice only later.
 
-    Only without a write-ahead log: with one, the file may rightly be shorter.
+    Call it only without a write-ahead log: with one, the file may be shorter.
     """
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     whole_bytes = pages * connection.execute("PRAGMA page_size").fetchone()[0]
@@ -206,7 +206,7 @@ def _check_migrated(connection: sqlite3.Connection, location: str) -> None:
     if version < known:
         raise StoreVersionError(
             f"{location} is read-only and was written by an older gcmem (schema {version}, this "
-            f"one needs {known}); open it once where it can be written"
+            f"one needs {known}); open it once where it is writable"
         )
     _check_not_newer(version, known, location)
 
@@ -214,13 +214,13 @@ def _check_migrated(connection: sqlite3.Connection, location: str) -> None:
 def _check_not_newer(version: int, known: int, location: str) -> None:
     if version > known:
         raise StoreVersionError(
-            f"{location} was written by a newer gcmem (schema {version}, this one knows "
+            f"{location} was written by a newer gcmem (schema {version}; this one supports up to "
             f"{known}); upgrade gcmem"
         )
 
 
 def _prepare(connection: sqlite3.Connection, location: str) -> None:
-    # Five vectors of 384 floats fill 8 KiB almost exactly; only a new file can be given a size.
+    # Five vectors of 384 floats almost fill 8 KiB. This has an effect only on a new file.
     connection.execute("PRAGMA page_size = 8192")
     _use_wal(connection)
     connection.execute("PRAGMA synchronous = FULL")
@@ -229,7 +229,7 @@ def _prepare(connection: sqlite3.Connection, location: str) -> None:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switching the mode does not wait for other processes that do the same, so it is retried."""
+    """Switches to WAL. SQLite does not wait for other processes that do the same, so it retries."""
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
         try:
@@ -245,7 +245,7 @@ def _migrate(connection: sqlite3.Connection, location: str) -> None:
     if _version(connection) == len(scripts):
         return
     with transaction(connection):
-        version = _version(connection)  # again: another process may have migrated meanwhile
+        version = _version(connection)  # read again: another process may have migrated meanwhile
         _check_not_newer(version, len(scripts), location)
         for script in scripts[version:]:
             for statement in _statements(script.read_text("utf-8")):
@@ -270,13 +270,13 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def get_meta(connection: sqlite3.Connection, key: str) -> str | None:
-    """Returns a value that the store keeps about itself."""
+    """Returns one of the store's own settings."""
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if row is None else str(row[0])
 
 
 def set_meta(connection: sqlite3.Connection, key: str, value: str) -> None:
-    """Keeps a value about the store itself."""
+    """Saves one of the store's own settings."""
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
 
 

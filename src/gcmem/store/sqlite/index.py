@@ -1,4 +1,4 @@
-"""The embedded MTM: exact cosine over one NumPy matrix, filled from the log as it is asked for."""
+"""The embedded MTM: exact cosine over one NumPy matrix, loaded from the log on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from gcmem.errors import EncoderMismatchError, StoreCorruptError
 from gcmem.protocols import Vectors
 from gcmem.ranking import ranked
-from gcmem.store.frontier import ROUNDING, unmatched
+from gcmem.store.frontier import ROUNDING, frontier_positions
 from gcmem.store.sqlite.log import (
     LogState,
     SQLiteLog,
@@ -29,11 +29,11 @@ GATHER_BELOW = 0.3
 """Below this share of matching rows, copying them out is cheaper than scoring all rows."""
 EVERYTHING = ChunkFilter()
 SCOPES_KEPT = 256
-"""Scopes whose rows are kept from one search to the next."""
+"""Number of scopes whose row selection is cached between searches."""
 
 
 class _Rows:
-    """Columns that grow: one row a chunk, in the order in which rows were loaded."""
+    """Growing columns: one row per chunk, in the order in which rows were loaded."""
 
     def __init__(self, dimensions: int) -> None:
         self.size = 0
@@ -69,7 +69,7 @@ class _Rows:
         self.size = end
 
     def view(self) -> _View:
-        """Returns what is there now, without copying: within its bounds, rows are only erased."""
+        """Returns the current rows without copying; later, rows in it can only be erased."""
         return _View(
             ids=self.ids,
             scopes=self.scopes,
@@ -83,7 +83,7 @@ class _Rows:
         if rows.size:
             self.columns = self.columns.copy()  # searches may be reading the old one
             self.columns[0, rows] = 0
-            # They may be reading these too, and find a chunk that the log no longer has.
+            # Searches may be reading these too; a hit on an erased row is not in the log any more.
             self.vectors[rows] = 0
             for row in rows:
                 self.row_of.pop(self.ids[row], None)
@@ -91,7 +91,7 @@ class _Rows:
 
 
 class _View(NamedTuple):
-    """The rows as they were at one moment: others may append behind it meanwhile."""
+    """The rows at one moment; rows added later are not part of it."""
 
     ids: list[str]
     scopes: list[Scope]
@@ -101,7 +101,7 @@ class _View(NamedTuple):
 
 
 class NumpyIndex:
-    """Exact search; loads a scope when it is first asked for, everything when none is given."""
+    """Exact search; loads a scope at its first search, and everything if no scope is given."""
 
     def __init__(self, log: SQLiteLog, *, encoder_id: str, dimensions: int) -> None:
         self._log = log
@@ -119,7 +119,7 @@ class NumpyIndex:
         self._state = LogState(0, 0, 0)
 
     def _drop_erased(self) -> None:
-        """Lets go of vectors as soon as their chunks are forgotten, not only at the next search."""
+        """Drops vectors as soon as their chunks are forgotten, not only at the next search."""
         with self._lock:
             if self._loaded:
                 self._drop_up_to(self._log.state().last_tombstone)
@@ -130,12 +130,12 @@ class NumpyIndex:
             self._state = self._state._replace(last_tombstone=tombstone)
 
     def rebuild(self) -> None:
-        """Forgets every row; the next search reads the log again."""
+        """Drops every row; the next search reads the log again."""
         with self._lock:
             self._reset()
 
     def _sync(self, scope: Scope) -> _View:
-        """Brings the rows of `scope` up to date with the log, also with other processes' writes."""
+        """Updates the rows of `scope` from the log, including writes by other processes."""
         with self._lock:
             while True:
                 state = self._log.state()
@@ -144,9 +144,9 @@ class NumpyIndex:
                 try:
                     self._advance(scope, state)
                 except StoreCorruptError:
-                    self._reset()  # a part of the scope must not pass for all of it
+                    self._reset()  # a partly loaded scope must not count as loaded
                     raise
-                # A store that was re-embedded meanwhile has given us rows of two encoders.
+                # If the store was re-embedded meanwhile, the rows mix two encoders.
                 if self._log.state().generation == state.generation:
                     return self._rows.view()
                 self._reset()
@@ -160,12 +160,12 @@ class NumpyIndex:
             self._add(self._log.vector_rows(Scope(), after_seq=self._state.last_seq), state)
         self._state = state
         if not any(loaded.covers(scope) for loaded in self._loaded):
-            rows = self._log.vector_rows(scope)  # may fail: nothing is marked as loaded yet
+            rows = self._log.vector_rows(scope)  # first, since it may fail
             self._loaded = [*(d for d in self._loaded if not scope.covers(d)), scope]
             self._add(rows, state)
 
     def _check_encoder(self) -> None:
-        """Another process may have re-embedded the store with an encoder that is not ours."""
+        """Raises if another process re-embedded the store with a different encoder."""
         stored = self._log.encoder_id
         if stored is not None and stored != self._encoder_id:
             raise EncoderMismatchError(
@@ -173,7 +173,7 @@ class NumpyIndex:
             )
 
     def _add(self, rows: list[VectorRow], state: LogState) -> None:
-        """Rows newer than `state` are left for the next sync, rows of other scopes for never."""
+        """Adds the rows of loaded scopes; rows newer than `state` wait for the next sync."""
         known = self._rows.row_of
         wanted = {
             key: any(loaded.covers(make_scope(*key)) for loaded in self._loaded)
@@ -183,23 +183,23 @@ class NumpyIndex:
         self._rows.extend(new, self._block(new))
 
     def _block(self, rows: list[VectorRow]) -> Vectors:
-        """Returns the vectors of rows as one matrix; raises where some can't be searched."""
+        """Returns the vectors of rows as one matrix; raises if some can't be searched."""
         block = np.empty((0, self._dimensions), dtype=np.float32)
         if all(len(row.vector) == self._dimensions * block.itemsize for row in rows):
             block = np.frombuffer(b"".join(row.vector for row in rows), dtype=np.float32)
             block = block.reshape(len(rows), self._dimensions)
             if are_unit(block).all():
                 return block
-        self._refuse(stored_vector(row.vector) for row in rows)
+        self._check_usable(stored_vector(row.vector) for row in rows)
         return block
 
-    def _refuse(self, vectors: Iterable[Vectors]) -> None:
-        """Raises an error that says how many of the vectors can't be searched, if any."""
+    def _check_usable(self, vectors: Iterable[Vectors]) -> None:
+        """Raises an error with the number of vectors that can't be searched, if any."""
         usable = [is_usable(vector, dimensions=self._dimensions) for vector in vectors]
         if not all(usable):
             raise StoreCorruptError(
                 f"{usable.count(False)} of {len(usable)} vectors read from {self._log.location} "
-                "have the wrong length or are not finite; make them anew: gcmem reindex --path "
+                "have the wrong length or are not finite; re-embed the store: gcmem reindex --path "
                 f"{self._log.location}"
             )
 
@@ -208,7 +208,7 @@ class NumpyIndex:
     ) -> list[list[tuple[str, float]]]:
         """Returns, for each query, the k most similar chunks; equal scores newest first.
 
-        With `frontier`, those follow, newest first, that fewer newer ones than that match.
+        With `frontier`, the chunks on the frontier follow, newest first.
         """
         rows = self._sync(where.scope)
         vectors = rows.vectors
@@ -218,14 +218,14 @@ class NumpyIndex:
         if matching.size < GATHER_BELOW * len(vectors):
             scores = queries @ vectors[matching].T
         else:
-            # In this order BLAS streams the large matrix once, row by row.
+            # In this order, BLAS reads the large matrix only once, row by row.
             scores = np.ascontiguousarray((vectors @ queries.T).T)
             scores = scores if matching.size == len(vectors) else scores[:, matching]
         results = []
         for query, row_scores in zip(queries, scores, strict=True):
             hits = _best(rows, query, row_scores, matching, k)
             if newest_first is not None:
-                picked = newest_first[unmatched(row_scores[newest_first], frontier)]
+                picked = newest_first[frontier_positions(row_scores[newest_first], frontier)]
                 known = {row for row, _ in hits}
                 hits += [
                     (int(matching[i]), float(row_scores[i]))
@@ -238,10 +238,10 @@ class NumpyIndex:
     def _select(
         self, rows: _View, where: ChunkFilter, *, ordered: bool
     ) -> tuple[Ints, Ints | None]:
-        """Returns the rows that pass the filter, and their positions newest first if wanted.
+        """Returns the rows that pass the filter and, if `ordered`, their positions newest first.
 
-        Those of a scope alone are kept until a row is added: finding them among all rows takes
-        longer than scoring them.
+        The rows of a plain scope are cached until a row is added: selecting them takes longer
+        than scoring them.
         """
         if not ordered or where != ChunkFilter(scope=where.scope):
             matching = self._matching(rows, where)
@@ -265,7 +265,7 @@ class NumpyIndex:
         return matching, newest_first
 
     def _newest_first(self, rows: _View, matching: Ints) -> Ints:
-        """Returns the positions in `matching`, by event time."""
+        """Returns the positions in `matching`, newest event time first."""
         newest_first = self._by_time(rows)[::-1]
         if matching.size == len(rows.vectors):
             return newest_first
@@ -275,7 +275,7 @@ class NumpyIndex:
         return np.asarray(ordered[ordered >= 0])
 
     def _by_time(self, rows: _View) -> Ints:
-        """Returns the row numbers by event time; kept until a row is added."""
+        """Returns the row numbers by event time; cached until a row is added."""
         with self._lock:
             known = self._ordered
         if known is not None and known[0] is rows.columns.base and known[1] == len(rows.vectors):
@@ -309,11 +309,11 @@ class NumpyIndex:
         """Returns the cosine of every query to every id; an unknown id scores 0."""
         with self._lock:
             rows = self._rows.view()
-        size = len(rows.vectors)  # others may add rows meanwhile, and name them in row_of
+        size = len(rows.vectors)  # row_of may already list rows that were added later
         known = {i: n for i in ids if (n := rows.row_of.get(i, size)) < size}
-        # What is not loaded yet, or belongs to a scope that nobody asked for, is read one by one.
+        # Vectors that are not loaded are read from the log.
         missing = self._log.vectors([i for i in ids if i not in known])
-        self._refuse(missing.values())
+        self._check_usable(missing.values())
         scores = np.zeros((len(queries), len(ids)), dtype=np.float32)
         for column, chunk_id in enumerate(ids):
             vector = rows.vectors[known[chunk_id]] if chunk_id in known else missing.get(chunk_id)
@@ -325,7 +325,7 @@ class NumpyIndex:
 def _best(
     rows: _View, query: Vectors, scores: Vectors, numbers: Ints, wanted: int
 ) -> list[tuple[int, float]]:
-    """Returns the row numbers of the most similar, with their exact cosine."""
+    """Returns the row numbers of the most similar chunks, with their exact cosine."""
     wanted = min(wanted, len(scores))
     if wanted == 0:
         return []

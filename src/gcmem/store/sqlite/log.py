@@ -46,7 +46,7 @@ def to_micros(at: datetime) -> int:
 
 
 class LogState(NamedTuple):
-    """What an index compares to see whether the log has moved."""
+    """What an index compares to see whether the log has changed."""
 
     last_seq: int
     last_tombstone: int
@@ -75,7 +75,7 @@ class SQLiteLog:
         self._when_erased: list[Callable[[], None]] = []
 
     def when_erased(self, call: Callable[[], None]) -> None:
-        """Has `call` called after chunks were erased, so that caches let go of them."""
+        """Registers a function to call after chunks are erased, so that caches drop them."""
         self._when_erased.append(call)
 
     @contextmanager
@@ -89,7 +89,7 @@ class SQLiteLog:
         with self._reading() as connection:
             with transaction(connection):
                 yield connection
-            # Nothing is acknowledged that went into a file which nobody will find again.
+            # A write into a file that was replaced or deleted must not be acknowledged.
             self.file.check_in_place(wal=True)
 
     @property
@@ -125,7 +125,10 @@ class SQLiteLog:
         return tuple(replace(chunk, seq=seq) for seq, chunk in enumerate(chunks, first_seq))
 
     def _claim(self, connection: sqlite3.Connection, encoder_id: str) -> None:
-        """Checked inside the write, since another process may have re-embedded meanwhile."""
+        """Raises if the store has another encoder; a store without one gets this one.
+
+        Called inside the write, since another process may have re-embedded meanwhile.
+        """
         stored = get_meta(connection, "encoder_id")
         if stored is None:
             set_meta(connection, "encoder_id", encoder_id)
@@ -185,7 +188,7 @@ class SQLiteLog:
             left = None if left is None else left - size
 
     def count(self, where: ChunkFilter) -> int:
-        """Returns how many chunks match."""
+        """Returns the number of matching chunks."""
         conditions, values = _conditions(where)
         with self._reading() as connection:
             found: int = connection.execute(
@@ -194,7 +197,7 @@ class SQLiteLog:
         return found
 
     def set_metadata(self, chunk_id: str, metadata: Mapping[str, Any]) -> Chunk | None:
-        """Replaces a chunk's metadata; when it returns, it is on disk."""
+        """Replaces a chunk's metadata; when it returns, the change is on disk."""
         metadata = check_metadata(metadata)
         with self._writing() as connection:
             row = connection.execute(
@@ -204,9 +207,9 @@ class SQLiteLog:
         return None if row is None else _chunk(row)
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Erases text, metadata and vector; only the bare sequence number stays, as a tombstone.
+        """Erases all that is stored about the chunks except their sequence numbers, as tombstones.
 
-        `erasing` says whether copies are left in the file and when they go.
+        `erasing` reports copies that are still in the file.
         """
         erased = 0
         with self._writing() as connection:
@@ -235,25 +238,25 @@ class SQLiteLog:
         return erased
 
     def erasing(self) -> str | None:
-        """Says what is still to be erased and when it goes; None if there is nothing."""
+        """Describes what is still to be erased, and when that happens; None if nothing is."""
         with self._reading() as connection:
             return self._eraser.left(connection)
 
     def backup(
         self, path: Path, *, overwrite: bool = False, progress: Progress | None = None
     ) -> int:
-        """Copies the store into a file while others use it, and returns how many chunks it has."""
+        """Copies the store into a file while it is in use; returns the number of chunks."""
         return back_up(self.file, path, lock=self.lock, overwrite=overwrite, progress=progress)
 
     def reindex(self, encoder: Encoder, *, progress: Progress | None = None) -> int:
-        """Embeds every chunk anew beside the old vectors and swaps at the end.
+        """Re-embeds every chunk beside the old vectors and swaps them at the end.
 
-        Killed half way, the old vectors still serve and the next call goes on where it stopped.
+        If it is killed, the old vectors stay in use and the next call continues where it stopped.
         """
         return rebuild(self._writing, encoder=encoder, location=self.location, progress=progress)
 
     def state(self) -> LogState:
-        """Returns the marks by which an index sees new, erased and re-embedded chunks."""
+        """Returns the state by which an index notices new, erased and re-embedded chunks."""
         with self._reading() as connection:
             row = connection.execute(
                 "SELECT (SELECT max(seq) FROM chunks), (SELECT max(n) FROM tombstones), "
@@ -262,7 +265,7 @@ class SQLiteLog:
         return LogState(*(int(mark or 0) for mark in row))
 
     def vector_rows(self, scope: Scope, *, after_seq: int = 0) -> list[VectorRow]:
-        """Returns what the index needs of the chunks in `scope` that came after `after_seq`."""
+        """Returns the index rows of the chunks in `scope` after `after_seq`."""
         conditions, values = _conditions(ChunkFilter(scope=scope))
         if after_seq:
             conditions.append("seq > ?")
@@ -305,7 +308,7 @@ class SQLiteLog:
         return np.array([row[0] for row in rows], dtype=np.int64)
 
     def check(self) -> str | None:
-        """Reads the whole file for damage; returns what is wrong, or None."""
+        """Checks the whole file for damage; returns what is wrong, or None."""
         try:
             with self._reading() as connection:
                 found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -321,19 +324,19 @@ class SQLiteLog:
 
 
 def stored_vector(blob: bytes) -> Vectors:
-    """Returns a vector as it is stored; of one that was cut off, what is whole."""
+    """Returns a stored vector; if it is cut off, only its complete numbers."""
     itemsize = np.dtype(np.float32).itemsize
     return np.frombuffer(blob, dtype=np.float32, count=len(blob) // itemsize)
 
 
 def _check_width(connection: sqlite3.Connection, vectors: Vectors, encoder_id: str) -> None:
-    """All vectors of a store have as many dimensions: one that differs would stop every search."""
+    """Raises if the vectors differ in length from the stored ones: that would break searches."""
     row = connection.execute("SELECT length(vector) FROM vectors LIMIT 1").fetchone()
     if row is not None and len(vectors) and row[0] != vectors[0].nbytes:
         raise EncoderError(
             encoder_id,
-            f"returned {vectors.shape[1]} dimensions, but the store holds vectors of "
-            f"{row[0] // vectors.itemsize} (gcmem doctor says whether it needs a reindex)",
+            f"returned {vectors.shape[1]} dimensions, but the stored vectors have "
+            f"{row[0] // vectors.itemsize} (gcmem doctor shows whether it needs a reindex)",
         )
 
 
@@ -375,7 +378,7 @@ def _chunk(row: tuple[Any, ...]) -> Chunk:
 
 @lru_cache(maxsize=4096)
 def make_scope(user_id: str | None, agent_id: str | None, run_id: str | None) -> Scope:
-    """Returns the scope of stored ids; kept, since the same few scopes come back with every row."""
+    """Returns the scope of stored ids; cached, since many rows share the same few scopes."""
     return Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
 
 
@@ -403,7 +406,7 @@ def _conditions(where: ChunkFilter) -> tuple[list[str], list[Any]]:
 
 
 def _metadata_test(key: str, member: Scalar, values: list[Any]) -> str:
-    """Types are compared too: in SQLite's JSON, true and 1 are equal."""
+    """Returns an SQL test that also compares types: in SQLite's JSON, true equals 1."""
     path = f'$."{key}"'
     if member is None or isinstance(member, bool):
         values.extend([path, {None: "null", True: "true", False: "false"}[member]])

@@ -16,7 +16,7 @@ from gcmem.types import OPTION, Conflict
 PAGE = 400
 BUSY_TIMEOUT_S = 0.05
 LINKED = "linked_up_to:"
-# Within the transaction that writes: a search may have begun before one of them was forgotten.
+# Checked in the writing transaction: a chunk may have been forgotten since the search began.
 BOTH_EXIST = (
     "EXISTS (SELECT 1 FROM chunks WHERE id = ?1) AND "
     f"(?2 LIKE '{OPTION}%' OR EXISTS (SELECT 1 FROM chunks WHERE id = ?2))"
@@ -24,12 +24,11 @@ BOTH_EXIST = (
 
 
 class SQLiteVerdicts:
-    """Keeps what is said of a log's chunks in the log's file, on a connection of its own.
+    """Stores verdicts in the log's file, on its own connection.
 
-    A verdict can always be made again, so writing one neither waits for the disk nor for another
-    writer: if it can't be kept, it is simply not kept. Nor is anything kept about a chunk that is
-    not in the log, since it may just have been forgotten. Without a log, any verdict is kept, in
-    memory.
+    A verdict can always be computed again, so a write waits neither for the disk nor for another
+    writer: if it fails, the verdict is dropped. Verdicts on chunks that are not in the log are
+    dropped too. Without a log, all verdicts are stored in memory.
     """
 
     def __init__(self, log: SQLiteLog | None = None) -> None:
@@ -65,14 +64,14 @@ class SQLiteVerdicts:
         return known
 
     def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
-        """Keeps scores, unless another process is writing just now."""
+        """Stores scores, unless another process is writing right now."""
         digest = _digest(question)
         rows = [
             (older, newer, oracle, digest, score)
             for (older, newer), score in scores.items()
             if math.isfinite(score)
         ]
-        # Busy, read-only or full: a verdict can always be made again.
+        # Busy, read-only or full: a verdict can always be computed again.
         with self._lock, suppress(sqlite3.DatabaseError), transaction(self._connection):
             self._connection.executemany(
                 "INSERT OR REPLACE INTO verdicts SELECT ?1, ?2, ?3, ?4, ?5 "
@@ -81,9 +80,9 @@ class SQLiteVerdicts:
             )
 
     def link(self, conflicts: Sequence[Conflict]) -> None:
-        """Keeps conflicts as edges."""
+        """Stores conflicts as edges."""
         with self._lock, suppress(sqlite3.DatabaseError):
-            # Every search finds the same conflicts again; writing them again would cost a commit.
+            # Most searches find conflicts that are stored already; skipping them saves a commit.
             new = [c for c in conflicts if not self._is_linked(c)]
             if new:
                 rows = [(c.older, c.newer, c.oracle, c.score) for c in new]
@@ -99,7 +98,7 @@ class SQLiteVerdicts:
         return row is not None
 
     def linked_up_to(self, oracle: str) -> int:
-        """Returns the sequence number up to which an oracle has linked the chunks."""
+        """Returns the last sequence number an oracle has checked for conflicts."""
         with self._lock, translated_errors(self._location):
             row = self._connection.execute(
                 "SELECT value FROM meta WHERE key = ?", (LINKED + oracle,)
@@ -107,14 +106,14 @@ class SQLiteVerdicts:
         return int(row[0]) if row else 0
 
     def set_linked_up_to(self, oracle: str, seq: int) -> None:
-        """Keeps how far an oracle has come; lost, the chunks behind it are judged once more."""
+        """Stores the last sequence number an oracle has checked; if lost, it checks again."""
         with self._lock, suppress(sqlite3.DatabaseError), transaction(self._connection):
             self._connection.execute(
                 "INSERT OR REPLACE INTO meta VALUES (?,?)", (LINKED + oracle, str(seq))
             )
 
     def witnesses(self, oracle: str, ids: Sequence[str]) -> dict[str, list[str]]:
-        """Returns the newer ends of the known edges of the given chunks."""
+        """Returns the newer chunks of the stored edges, by the older chunk's id."""
         found: dict[str, list[str]] = {}
         for start in range(0, len(ids), PAGE):
             page = list(ids[start : start + PAGE])
@@ -130,7 +129,7 @@ class SQLiteVerdicts:
         return found
 
     def close(self) -> None:
-        """Releases the connection."""
+        """Closes the connection."""
         if not self._shares_connection:
             with self._lock:
                 self._connection.close()
