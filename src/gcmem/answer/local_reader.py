@@ -70,7 +70,7 @@ class LocalReader:
         return _shares(*self._counts(prompt))
 
     def _counts(self, prompt: Prompt) -> tuple[Vectors, float]:
-        """Returns the weighted votes (rows: chunks, columns: options) and the sum of the weights."""
+        """Returns the weighted votes (rows: chunks, columns: options) and the sum of weights."""
         if not prompt.chunks:
             return np.empty((0, len(prompt.options)), dtype=np.float32), 0.0
         votes, weights = self._votes(prompt)
