@@ -1,8 +1,8 @@
-"""What may be computed once: within one call, and from one call of a scope to the next.
+"""Reuses computed values within one call, and between calls for the same scope.
 
-Nothing is shared between scopes, since a caller can tell from the time that a reply takes whether
-something was computed before. So texts are looked up only among those of the same call, and what a
-scope keeps for later is found only by calls for exactly that scope.
+Nothing is shared between scopes: a caller could tell from the response time whether a value was
+computed before. So results for texts are reused only within one call, and cached values only by
+calls for exactly the same scope.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 CAPACITY = 20_000
-"""How much is kept for all scopes together; a vector counts as one."""
+"""Maximum weight of the cache for all scopes together; a vector weighs 1."""
 
 
 class ScopedCache:
-    """Keeps values apart by scope and drops the least recently used; safe from several threads.
+    """Caches values per scope and drops the least recently used; safe to use from several threads.
 
-    Keys are stored as hashes, so no text that somebody asked stays in memory.
+    Keys are stored as hashes, so no question stays in memory as text.
     """
 
     def __init__(self, *, capacity: int = CAPACITY) -> None:
@@ -42,9 +42,9 @@ class ScopedCache:
         self._lock = threading.Lock()
 
     def forget(self, scopes: Iterable[Scope]) -> None:
-        """Drops what is kept for every scope that has chunks in common with one of these.
+        """Clears the cache of every scope that may share chunks with one of these.
 
-        Calls that are going on in such a scope keep nothing: they may have read what was erased.
+        Running calls in such a scope cache nothing more: they may have read a deleted chunk.
         """
         erased = set(scopes)
         with self._lock:
@@ -85,27 +85,27 @@ class ScopedCache:
 
 
 class Call:
-    """One call of a Memory, or one resolution of documents."""
+    """One call of a `Memory`, or one resolution of documents."""
 
     def __init__(self, cache: ScopedCache | None = None, scope: Scope | None = None) -> None:
         self._cache = cache
         self.scope = scope or Scope()
         self.keeps = cache is not None
-        """Whether later calls may reuse what this one puts."""
+        """Whether `put` saves values for later calls."""
         self.computed: dict[Hashable, Any] = {}
-        """What was computed in this call; gone when it ends."""
+        """Values computed in this call; dropped when it ends."""
 
     def get(self, key: Hashable) -> Any:
-        """Returns what an earlier call of the same scope has kept, or None."""
+        """Returns the value that an earlier call of the same scope saved, or None."""
         return None if self._cache is None else self._cache._get(self, key)
 
     def put(self, key: Hashable, value: Any, *, weight: int = 1) -> None:
-        """Keeps a value for later calls of the same scope; `weight` is its size in vectors."""
+        """Saves a value for later calls of the same scope; `weight` is its size in vectors."""
         if self._cache is not None:
             self._cache._put(self, key, value, weight)
 
     def vectors(self, keys: Sequence[Hashable], texts: Sequence[str], encoder: Encoder) -> Vectors:
-        """Returns one vector a text; those kept under their keys are not computed again."""
+        """Returns one vector per text; vectors cached under their keys are not computed again."""
         known = [self.get(key) for key in keys]
         missing = [n for n, vector in enumerate(known) if vector is None]
         encoded = encoder.encode([texts[n] for n in missing]) if missing else ()
@@ -120,7 +120,7 @@ _current: ContextVar[Call | None] = ContextVar("gcmem_call", default=None)
 
 @contextmanager
 def one_call(cache: ScopedCache | None = None, scope: Scope | None = None) -> Iterator[Call]:
-    """Begins a call: what is computed inside is reused inside, and kept only in `cache`."""
+    """Starts a call: values are reused within it, and saved for later ones only in `cache`."""
     call = Call(cache, scope)
     token = _current.set(call)
     if cache is not None:
@@ -134,12 +134,12 @@ def one_call(cache: ScopedCache | None = None, scope: Scope | None = None) -> It
 
 
 def current_call() -> Call:
-    """Returns the call that is going on; outside of one, a new one that nobody else sees."""
+    """Returns the current call; outside of one, a new call that nothing else shares."""
     return _current.get() or Call()
 
 
 def as_one_call(function: Callable[P, R]) -> Callable[P, R]:
-    """Makes a function a call of its own, unless it is part of one already."""
+    """Runs a function as a call of its own, unless it is already inside one."""
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:

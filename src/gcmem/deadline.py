@@ -1,8 +1,8 @@
-"""A time limit on a piece of work, and a way to stop it from outside.
+"""Time limits, and a way to cancel work from outside.
 
-Whoever starts the work sets a deadline with `within`. Long loops make each of their steps a `step`
-(a pair of the conflict oracle, a text of the encoder), or call `check` between two. Where no
-deadline is set, nothing happens. Stores never check, so a write that has begun is finished.
+The caller sets a deadline with `within`. Long loops wrap each iteration in `step` (one pair of the
+oracle, one text of the encoder), or call `check` in between. Without a deadline nothing happens.
+Stores never check, so a write that has begun always finishes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ R = TypeVar("R")
 
 
 class Deadline:
-    """Says until when a piece of work may go on; safe to use from several threads.
+    """The time limit of a piece of work; safe to use from several threads.
 
-    `turn` is entered for each step: a server uses it to let others have their turn.
+    `turn` is entered for each step: a server uses it to share its cores between requests.
     """
 
     def __init__(
@@ -38,19 +38,19 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left; 0 when there are none."""
+        """The seconds left, at least 0."""
         return max(0.0, self._ends_at - time.monotonic())
 
     def check(self) -> None:
-        """Raises when the work was cancelled, or took too long."""
+        """Raises if the work was cancelled or took too long."""
         if self._reason is not None:
-            # A copy: several threads may raise it, and each adds its own traceback.
+            # Raise a copy: several threads may raise it, and each adds its own traceback.
             raise type(self._reason)(*self._reason.args)
         if time.monotonic() >= self._ends_at:
             raise DeadlineExceededError(seconds=self.seconds)
 
     def cancel(self, reason: GCMemError) -> None:
-        """Makes every later check raise `reason`, and calls the callbacks; once only."""
+        """Makes every later check raise `reason`, and runs the callbacks once."""
         with self._lock:
             if self._reason is not None:
                 return
@@ -60,7 +60,7 @@ class Deadline:
             callback()
 
     def when_cancelled(self, callback: Callable[[], None]) -> None:
-        """Calls `callback` on a cancellation, at once if there was one."""
+        """Calls `callback` when the work is cancelled, or at once if it already was."""
         with self._lock:
             if self._reason is None:
                 self._callbacks.append(callback)
@@ -75,7 +75,7 @@ _CURRENT: contextvars.ContextVar[Deadline | None] = contextvars.ContextVar(
 
 @contextmanager
 def within(deadline: Deadline) -> Iterator[Deadline]:
-    """Sets the deadline of what is done in this block."""
+    """Sets the deadline for this block."""
     token = _CURRENT.set(deadline)
     try:
         yield deadline
@@ -84,12 +84,12 @@ def within(deadline: Deadline) -> Iterator[Deadline]:
 
 
 def current() -> Deadline | None:
-    """Returns the deadline of the work in progress, or None."""
+    """Returns the current deadline, or None."""
     return _CURRENT.get()
 
 
 def check() -> None:
-    """Raises when the work in progress was cancelled, or took too long."""
+    """Raises if the current work was cancelled or took too long."""
     deadline = _CURRENT.get()
     if deadline is not None:
         deadline.check()
@@ -97,7 +97,7 @@ def check() -> None:
 
 @contextmanager
 def step() -> Iterator[None]:
-    """Surrounds a step of the work in progress; raises where there must not be another."""
+    """Wraps one step of the work. Raises if the work was cancelled or took too long."""
     deadline = _CURRENT.get()
     if deadline is None:
         yield
@@ -109,9 +109,9 @@ def step() -> Iterator[None]:
 
 
 def map_in_threads(work: Callable[..., R], *rows: Iterable[object], workers: int) -> list[R]:
-    """Returns what `work` gives for each row, in order; each is a step.
+    """Runs `work` on each row in a thread pool, each as a step; returns the results in order.
 
-    Threads of a pool don't know the context of their caller, so each call gets a copy of it.
+    Pool threads don't inherit the caller's context, so each call gets a copy of it.
     """
     context = contextvars.copy_context()
 

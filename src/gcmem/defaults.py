@@ -1,4 +1,4 @@
-"""The parts that are used where the caller injects none: local, offline, shared."""
+"""The default encoder, oracle and reader: local, offline, shared by the process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def default_classifier() -> LocalClassifier:
 
 
 def default_oracle(cache: VerdictCache | None = None) -> ConflictOracle:
-    """Returns the shipped oracle; its gate uses the shipped encoder, whatever the store's is."""
+    """Returns the shipped oracle; its gate always uses the shipped encoder, not the store's."""
     classifier = default_classifier()
     pairwise = PairwiseOracle(
         classifier,
@@ -48,7 +48,7 @@ def make_resolver(
     require_qualified: bool = True,
     verdicts: VerdictCache | None = None,
 ) -> Resolver:
-    """Returns a resolver around `oracle`, or around the shipped one.
+    """Returns a resolver around `oracle`, by default the shipped one.
 
     An oracle that is unfit or was never measured only annotates, unless `require_qualified=False`.
     """

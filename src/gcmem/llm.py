@@ -1,4 +1,4 @@
-"""The one place that talks to an OpenAI-compatible endpoint."""
+"""Talks to OpenAI-compatible endpoints. No other module does."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from gcmem.errors import (
 )
 
 NO_KEY = "no-key"
-"""Sent to servers that ask for none; the client refuses to start without any."""
+"""Sent to servers that need no key; the client refuses to start without one."""
 
 
 def openai_client(
     *, api_key: str | None, base_url: str | None, timeout_s: float, max_retries: int
 ) -> Any:
-    """Returns a client of the `openai` package; a missing package names its extra."""
+    """Returns a client of the `openai` package. Raises `MissingExtraError` without it."""
     try:
         import openai
     except ImportError:
@@ -42,7 +42,7 @@ def openai_client(
 
 @contextmanager
 def translated_errors(client: Any) -> Iterator[None]:
-    """Turns the client's errors into gcmem's, each saying what to do."""
+    """Turns the client's errors into gcmem's, which say what to do."""
     import openai
 
     where = str(client.base_url)
@@ -61,7 +61,7 @@ def translated_errors(client: Any) -> Iterator[None]:
     except openai.RateLimitError as error:
         raise ModelUnavailableError(f"{where} is over its rate limit or quota: {error}") from error
     except openai.NotFoundError as error:
-        raise ModelNotFoundError(f"{where} knows no such model or path: {error}") from error
+        raise ModelNotFoundError(f"{where} has no such model or path: {error}") from error
     except openai.APIStatusError as error:
         kind = ModelUnavailableError if error.status_code >= 500 else ModelError
         raise kind(f"{where} answered HTTP {error.status_code}: {error}") from error
@@ -70,8 +70,8 @@ def translated_errors(client: Any) -> Iterator[None]:
 class OpenAIChat:
     """A chat model behind any OpenAI-compatible base URL, with structured output.
 
-    Connection errors, rate limits and 5xx are retried with backoff by the client; an answer that
-    does not follow the schema is asked for again, then raised.
+    The client retries connection errors, rate limits and 5xx with backoff. A reply that does not
+    follow the schema is requested again; the third one raises.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class OpenAIChat:
     def complete(
         self, *, system: str, user: str, schema: dict[str, Any]
     ) -> tuple[dict[str, Any], int]:
-        """Returns the object that follows `schema`, and the tokens that all tries cost."""
+        """Returns an object that follows `schema`, and the tokens that all attempts used."""
         tokens = 0
         content = ""
         for _ in range(self._malformed_retries + 1):
@@ -108,7 +108,7 @@ class OpenAIChat:
             if parsed is not None:
                 return parsed, tokens
         raise ModelResponseError(
-            f"{self.id} did not answer in the asked form: {content[:200]!r}", tokens=tokens
+            f"{self.id} did not follow the requested schema: {content[:200]!r}", tokens=tokens
         )
 
     def close(self) -> None:
@@ -148,12 +148,12 @@ def _parse(content: str, schema: dict[str, Any]) -> dict[str, Any] | None:
     """Returns the reply as an object that follows the schema, or None."""
     try:
         parsed: dict[str, Any] = json.loads(content)
-    except (ValueError, RecursionError):  # a rambling model nests deeper than the parser goes
+    except (ValueError, RecursionError):  # a model may nest deeper than the parser allows
         return None
-    return parsed if _fits(parsed, schema) else None
+    return parsed if _follows(parsed, schema) else None
 
 
-KINDS: dict[str, Any] = {
+TYPES: dict[str, Any] = {
     "object": dict,
     "array": list,
     "string": str,
@@ -163,20 +163,20 @@ KINDS: dict[str, Any] = {
 }
 
 
-def _fits(value: Any, schema: dict[str, Any]) -> bool:
-    """Checks the few schema words that gcmem uses: type, enum, items, properties, required."""
+def _follows(value: Any, schema: dict[str, Any]) -> bool:
+    """Checks the schema keywords that gcmem uses: type, enum, items, properties, required."""
     kind = schema["type"]
-    if not isinstance(value, KINDS[kind]):
+    if not isinstance(value, TYPES[kind]):
         return False
-    if isinstance(value, bool) and kind != "boolean":  # to Python, true is a number
+    if isinstance(value, bool) and kind != "boolean":  # in Python, True is an int
         return False
     if "enum" in schema and value not in schema["enum"]:
         return False
     if kind == "array":
-        return all(_fits(item, schema["items"]) for item in value)
+        return all(_follows(item, schema["items"]) for item in value)
     if kind == "object":
         properties = schema["properties"]
         return all(
-            key in value and _fits(value[key], properties[key]) for key in schema["required"]
+            key in value and _follows(value[key], properties[key]) for key in schema["required"]
         )
     return True

@@ -1,4 +1,4 @@
-"""Memory, the façade: composes the stages and decides nothing itself."""
+"""`Memory`, the façade: connects the stages and decides nothing itself."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ DEFAULT_PATH = Path("~/.gcmem/memory.db")
 class Memory:
     """Memory for agents that knows which facts are still true.
 
-    Everything added is kept. A search leaves out what a newer chunk contradicts and says which
-    one. Without arguments it is embedded, offline and durable, in `~/.gcmem/memory.db`.
+    Everything added is kept. A search leaves out chunks that a newer chunk contradicts, and names
+    both. By default it works offline, in the embedded store at `~/.gcmem/memory.db`.
     Safe to use from several threads, and as a context manager.
     """
 
@@ -98,11 +98,11 @@ class Memory:
         require_qualified: bool = True,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Opens or makes the store at `path` (":memory:" keeps nothing), or takes `store`.
+        """Opens or creates the store at `path` (":memory:" is not saved), or uses `store`.
 
-        An oracle that was measured as unfit, or was never measured, only annotates: what it would
-        remove is named in `shadows`, but stays. `qualification` says what was measured, by oracle
-        id (see `gcmem.judge.qualification`); the shipped oracle's is known. With
+        An oracle that was measured as unfit, or never measured, only annotates: stale chunks are
+        reported in `shadows`, but stay in the results. `qualification` gives the measured fitness
+        by oracle id (see `gcmem.judge.fitness`); the shipped oracle's is built in. With
         `require_qualified=False` any oracle removes.
         """
         if path is not None and store is not None:
@@ -151,9 +151,9 @@ class Memory:
         require_qualified: bool = True,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> Self:
-        """Opens the store that a URL names: a path, sqlite:///, postgresql:// or qdrant://.
+        """Opens the store at a URL: a path, sqlite:///, postgresql:// or qdrant://.
 
-        `stm` is where the recency buffer lives, a redis:// URL; left out, the log is asked.
+        `stm` is the redis:// URL of the recency buffer; by default recent chunks come from the log.
         """
         used = default_encoder() if encoder is None else CachedEncoder.around(encoder)
         stm_size = (settings or Settings()).stm_size
@@ -181,11 +181,11 @@ class Memory:
 
     @property
     def removes(self) -> bool:
-        """Whether the oracle may remove what it finds stale; otherwise it only annotates."""
+        """Whether the oracle may remove stale chunks; otherwise it only annotates."""
         return self.resolver.policy.removes
 
     def close(self) -> None:
-        """Releases the store."""
+        """Closes the store."""
         self.store.close()
 
     def add(
@@ -202,13 +202,13 @@ class Memory:
         trust: int = TRUSTED,
         only_new: bool = False,
     ) -> tuple[Chunk, ...]:
-        """Remembers messages and returns their chunks; when it returns, they are on disk.
+        """Stores messages and returns their chunks, which are on disk by then.
 
         Takes a string, a Turn, a {"role", "content"} dict, or a list of them; all are stored or
-        none. `at` is the event time of messages that carry none; left out, it is now. One that
-        lies ahead of the clock is stored as now (see `Settings.max_future`). `trust` is how far
-        their source is believed, 0 for not at all (see `Settings.respect_trust`). `only_new` skips
-        chunks whose id is in the store already; it makes sense for turns with ids.
+        none. `at` is the event time of messages without one, by default now; a time in the future
+        is stored as now (see `Settings.max_future`). `trust` says how much the source is trusted, 0
+        for not at all (see `Settings.respect_trust`). `only_new` skips chunks whose id is already
+        in the store, which is useful for turns with ids.
         """
         scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         turns = as_turns(messages, at=at, speaker=speaker, session=session, metadata=metadata)
@@ -227,8 +227,8 @@ class Memory:
         if not chunks:
             return ()
         vectors = self.encoder.encode([chunk.text for chunk in chunks])
-        deadline.check()  # for the last time: a write that has begun is finished
-        # Asked again after encoding: nobody can have known it before.
+        deadline.check()  # the last check: a write that has begun must finish
+        # Read the clock again: the chunk was not known before encoding ended.
         recorded_at = max(now, utc(self._clock(), name="clock()"))
         chunks = tuple(replace(chunk, recorded_at=recorded_at) for chunk in chunks)
         stored = self.store.log.append(chunks, vectors, encoder_id=self.encoder.id)
@@ -251,8 +251,8 @@ class Memory:
     ) -> SearchResult:
         """Finds the chunks that answer `query` and are still true, at most k of them.
 
-        `as_of` asks what was true then, `known_at` what the memory knew then. `mode` says what
-        becomes of the shadows: dropped, demoted to the end, or left in place and annotated.
+        `as_of` asks what was true then, `known_at` what the memory knew then. `mode` decides
+        whether shadows are dropped, moved to the end, or left in place and annotated.
         """
         check_choice(mode, name="mode", allowed=get_args(Mode))
         where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
@@ -289,10 +289,10 @@ class Memory:
         path: AnswerPath = "gcmem",
         mode: PromptMode = "allow-unclear",
     ) -> Answer:
-        """Answers a question from memory, from one of `options` where they are given.
+        """Answers a question from memory, with one of `options` if given.
 
-        `path` is what the reader sees: everything ("standard"), everything newest first
-        ("timestamp"), or what is still true ("gcmem").
+        `path` decides what the reader sees: every chunk ("standard"), every chunk newest first
+        ("timestamp"), or the chunks that are still true ("gcmem").
         """
         return self.ask_paths(
             question, user_id=user_id, agent_id=agent_id, run_id=run_id, options=options, k=k,
@@ -314,9 +314,9 @@ class Memory:
         paths: Sequence[AnswerPath] = get_args(AnswerPath),
         mode: PromptMode = "allow-unclear",
     ) -> tuple[Answer, ...]:
-        """Answers by several paths over one frozen candidate set, for comparison.
+        """Answers by several paths over the same candidate set, for comparison.
 
-        Each path decides over the same set, and the reader sees the k best that it leaves.
+        The reader sees the k best chunks that each path keeps.
         """
         check_choice(mode, name="mode", allowed=get_args(PromptMode))
         if not isinstance(paths, (list, tuple)):
@@ -359,7 +359,7 @@ class Memory:
         agent_id: str | None = None,
         run_id: str | None = None,
     ) -> Chunk:
-        """Returns one chunk; one that is not in the given scope does not exist for the caller."""
+        """Returns one chunk. Raises `ChunkNotFoundError` if it is not in the given scope."""
         scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         known = isinstance(chunk_id, str) and is_storable(chunk_id)
         chunk = self.store.log.get([chunk_id]).get(chunk_id) if known else None
@@ -377,7 +377,7 @@ class Memory:
         limit: int | None = None,
         after_seq: int = 0,
     ) -> tuple[Chunk, ...]:
-        """Lists chunks in the order in which they were recorded; `after_seq` continues a page."""
+        """Lists chunks in the order they were added; `after_seq` starts the next page."""
         check_limit(limit)
         check_seq(after_seq)
         where = make_filter(user_id, agent_id, run_id, None, None, filters)
@@ -395,7 +395,7 @@ class Memory:
         newest_first: bool = False,
         limit: int | None = None,
     ) -> tuple[Chunk, ...]:
-        """Returns the timeline: every chunk by event time, late arrivals in their place."""
+        """Returns every chunk in the order of event times, whenever it was added."""
         check_limit(limit)
         if not isinstance(newest_first, bool):
             raise InvalidInputError(f"newest_first={newest_first!r}: pass True or False")
@@ -416,14 +416,14 @@ class Memory:
     ) -> Chunk:
         """Replaces the metadata of one chunk; its text, times and scope never change.
 
-        With `max_trust`, a chunk that is trusted more is an error and stays as it is.
+        Raises `TrustError` if the chunk is trusted more than `max_trust`.
         """
         chunk = self.get(chunk_id, user_id=user_id, agent_id=agent_id, run_id=run_id)
         _check_trust(chunk, max_trust)
         metadata = check_metadata(metadata)
         check_metadata_size(metadata, settings=self.settings)
         updated = self.store.log.set_metadata(chunk_id, metadata)
-        if updated is None:  # erased since
+        if updated is None:  # deleted in the meantime
             raise ChunkNotFoundError(chunk_id)
         return updated
 
@@ -436,7 +436,7 @@ class Memory:
         run_id: str | None = None,
         max_trust: int | None = None,
     ) -> None:
-        """Erases one chunk for good; with `max_trust`, one that is trusted more is an error."""
+        """Deletes one chunk permanently. Raises `TrustError` if it is trusted above `max_trust`."""
         chunk = self.get(chunk_id, user_id=user_id, agent_id=agent_id, run_id=run_id)
         _check_trust(chunk, max_trust)
         self._erase([chunk])
@@ -451,11 +451,11 @@ class Memory:
         filters: Mapping[str, Any] | None = None,
         max_trust: int | None = None,
     ) -> int:
-        """Erases chunks for good, by id or a whole scope, and returns how many there were.
+        """Deletes chunks permanently, by id, scope or filters, and returns how many.
 
-        Nothing else deletes. Ids outside the given scope are left alone, and so are chunks that
-        are trusted more than `max_trust`. Where bytes stay on disk for a while, an
-        `ErasurePendingWarning` says so (see `erasing`).
+        Everything derived from them is deleted too. Skips ids outside the scope and chunks that are
+        trusted more than `max_trust`. Warns with `ErasurePendingWarning` if bytes stay on disk for
+        a while (see `erasing`).
         """
         known = None if ids is None else check_ids(ids)
         scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
@@ -473,10 +473,10 @@ class Memory:
         return self._erase(found, scope=scope if ids is None else None)
 
     def erasing(self) -> str | None:
-        """Says which bytes of forgotten chunks are still on disk and when they go, or None.
+        """Says which bytes of deleted chunks are still on disk and until when, or returns None.
 
-        A forgotten chunk can't be read from the moment when `forget` returns. Its bytes stay in
-        the embedded store's files while another process reads them; they go by themselves.
+        No deleted chunk can be read once `forget` has returned. Its bytes stay in the embedded
+        store's files while another process reads them, and are then removed automatically.
         """
         log = self.store.log
         return log.erasing() if isinstance(log, SlowEraser) else None
@@ -486,8 +486,8 @@ class Memory:
     ) -> int:
         """Copies the embedded store into a file and returns how many chunks are in the copy.
 
-        The store can be used meanwhile: what was added before the call is in the copy. A store on
-        a server raises `BackupUnsupportedError`.
+        The store stays usable, and the copy holds everything added before the call. A store on a
+        server raises `BackupUnsupportedError`.
         """
         log = self.store.log
         if not isinstance(log, BackupSource):
@@ -495,7 +495,7 @@ class Memory:
         return log.backup(Path(path), overwrite=overwrite, progress=progress)
 
     def _erase(self, chunks: Sequence[Chunk], *, scope: Scope | None = None) -> int:
-        """Deletes the chunks, and what this process keeps for their scopes, or for `scope`."""
+        """Deletes the chunks, and clears the cache of their scopes and of `scope`."""
         erased = self.store.log.delete(sorted(chunk.id for chunk in chunks))
         self._cache.forget({chunk.scope for chunk in chunks} | ({scope} if scope else set()))
         left = self.erasing() if erased else None
@@ -504,10 +504,10 @@ class Memory:
         return erased
 
     def link(self, *, limit: int | None = None, progress: Progress | None = None) -> Linked:
-        """Judges what was added since the last call; returns how many, and the conflicts found.
+        """Judges the chunks added since the last call; returns how many, and how many conflicts.
 
-        Searches follow the conflicts found, and are right without it. `limit` bounds one call;
-        stopped at any moment, the next call goes on.
+        Searches use the saved conflicts, but work without them. `limit` is the maximum number of
+        chunks per call; after an interruption, the next call continues.
         """
         check_limit(limit)
         if progress is not None and not callable(progress):
@@ -533,12 +533,12 @@ class Memory:
         filters: Mapping[str, Any] | None = None,
         options: Sequence[str] = (),
     ) -> CandidateSet:
-        """Retrieves without judging: the frozen set that a search or an answer decides over."""
+        """Retrieves without judging: returns the candidate set that `search` and `ask` resolve."""
         where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
         return self._candidates(query, k=k, where=where, options=options, watch=Stopwatch())
 
     def resolve(self, candidates: CandidateSet) -> Resolution:
-        """Takes out of a set what a newer chunk contradicts, by the rules of a search."""
+        """Finds the chunks of a set that a newer chunk contradicts, by the rules of `search`."""
         if not isinstance(candidates, CandidateSet):
             raise InvalidInputError(
                 f"candidates={candidates!r}: pass a CandidateSet, or documents to gcmem.resolve"
@@ -552,7 +552,7 @@ class Memory:
     def _now(self, turns: Sequence[Turn], scope: Scope) -> datetime:
         clock_now = utc(self._clock(), name="clock()")
         if all(turn.at is not None and turn.at <= clock_now for turn in turns):
-            return clock_now  # nothing is said now, so the log need not be asked
+            return clock_now  # every time is known, so there is no need to read the log
         return now_in(self.store.log, scope, clock_now=clock_now, max_skew=self.settings.max_skew)
 
     def _candidates(
@@ -590,22 +590,21 @@ def _check_trust(chunk: Chunk, allowed: int | None) -> None:
 
 
 def _present(candidates: CandidateSet, resolution: Resolution, mode: Mode) -> tuple[Candidate, ...]:
-    """Orders the candidates as a mode shows them."""
+    """Returns the candidates in the order that `mode` shows."""
     if mode == "annotate":
         return candidates.items
     if mode == "drop":
         return resolution.kept
-    # What an unqualified oracle names stays among the kept: nothing is shown twice.
+    # With an unqualified oracle, shadows are among the kept too: show nothing twice.
     return tuple(dict.fromkeys((*resolution.kept, *(s.candidate for s in resolution.shadows))))
 
 
 def reindex(
     path: Path | str, *, encoder: Encoder | None = None, progress: Progress | None = None
 ) -> int:
-    """Embeds the whole store at a path or URL anew with `encoder`, whatever it was built with.
+    """Embeds the whole store at a path or URL again with `encoder`; returns the chunk count.
 
-    Returns the number of chunks. Stopped half way, the old vectors still serve, and the next call
-    goes on where it stopped.
+    If it is interrupted, the old vectors stay in use and the next call continues where it stopped.
     """
     check_location(path)
     store = open_url(str(path), encoder=encoder or default_encoder(), stm_size=0)

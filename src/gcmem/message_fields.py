@@ -1,4 +1,4 @@
-"""The names under which messages and documents keep their text and time."""
+"""The common field names for the text and time of messages and documents."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ TIME_KEYS = ("at", "timestamp", "created_at", "create_time", "time", "date", "ts
 
 
 def first(message: Mapping[str, Any], keys: Sequence[str]) -> Any:
-    """Returns the value of the first key that the message has and that is not empty."""
+    """Returns the first non-empty value under the keys, or None."""
     return next((message[key] for key in keys if message.get(key) not in (None, "", [])), None)
 
 
 def flatten(content: Any) -> str:
-    """Joins the text parts of a message; pictures and tool calls are left out."""
+    """Joins the text parts of a message; skips images and tool calls."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):

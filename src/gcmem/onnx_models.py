@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 TELEMETRY_OFF = "ORT_DISABLE_TELEMETRY"
-"""onnxruntime reads this variable when it is imported; later calls don't stop its telemetry."""
+"""onnxruntime reads this variable only when it is imported."""
 CPU_INFO = Path("/proc/cpuinfo")
 
 
@@ -21,26 +21,26 @@ def open_model(path: Path, *, threads: int) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    # Idle workers must not spin: they would take the cores from the index's arithmetic.
+    # Spinning workers would take the cores that the vector index needs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if not _has_vnni():
-        # Such x86 processors sum 8-bit products in 16 bits, where large ones are cut off and the
-        # scores are noise. This makes them multiply exactly; on others it would take twice as long.
+        # Without VNNI, x86 processors sum 8-bit products in 16 bits, which can overflow and make
+        # scores wrong. This option makes them exact; with VNNI it would only double the time.
         options.add_session_config_entry("session.x64quantprecision", "1")
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def _has_vnni() -> bool:
-    """Says whether the processor is known to multiply 8-bit numbers exactly and fast."""
+    """Returns whether the processor is known to multiply 8-bit numbers exactly and fast."""
     try:
         words = CPU_INFO.read_text("utf-8").split()
-    except OSError:  # not Linux: nobody says what the processor can do
+    except OSError:  # not Linux: unknown
         return False
     return not {"avx512_vnni", "avx_vnni"}.isdisjoint(words)
 
 
 def open_tokenizer(path: Path) -> Any:
-    """Returns the tokenizer of a `tokenizer.json`."""
+    """Returns the tokenizer in a `tokenizer.json`."""
     from tokenizers import Tokenizer
 
     return Tokenizer.from_file(str(path))

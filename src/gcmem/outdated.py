@@ -1,4 +1,4 @@
-"""Which chunks are known to be outdated, from the conflicts that the store remembers."""
+"""Finds outdated chunks from the conflicts saved in the store, without judging."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_QUESTION = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """The newer end of a known conflict; the score is kept only where no question was asked."""
+    """The newer chunk of a saved conflict; the score is known only if no question was asked."""
 
     chunk: Chunk
     score: float | None
@@ -33,7 +33,7 @@ def known_witnesses(
     where: ChunkFilter,
     respect_trust: bool,
 ) -> dict[str, Witness]:
-    """Returns the newest chunk known to contradict each one, among those that the read may see."""
+    """Returns, by chunk id, the newest visible chunk that is known to contradict it."""
     verdicts = store.verdicts
     if verdicts is None:
         return {}
@@ -58,5 +58,5 @@ def known_witnesses(
 
 
 def judged_up_to(store: Store, *, oracle: str) -> int:
-    """Returns the sequence number up to which `link` has judged; 0 if it never ran."""
+    """Returns the last sequence number that `link` has judged; 0 if it never ran."""
     return 0 if store.verdicts is None else store.verdicts.linked_up_to(oracle)

@@ -1,6 +1,6 @@
-"""Makes files and folders that only their owner may read: memories are private.
+"""Creates files and folders that only their owner may read: memories are private.
 
-What is there already keeps its mode, and the process's umask is left alone.
+Existing files and folders keep their mode, and the process's umask does not change.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FOLDER_MODE = 0o700
 
 
 def make_private_folder(path: Path) -> None:
-    """Makes a folder, and those above it that are missing."""
+    """Creates a folder and its missing parents."""
     if path.is_dir():
         return
     make_private_folder(path.parent)
@@ -21,9 +21,9 @@ def make_private_folder(path: Path) -> None:
 
 
 def make_private_file(path: Path) -> bool:
-    """Makes an empty file and returns True; returns False if there is one already.
+    """Creates an empty file and returns True; returns False if it exists.
 
-    A file that is there is not even opened: closing it would release this process's locks on it.
+    An existing file is not opened: closing it would release this process's locks on it.
     """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE))
@@ -33,6 +33,6 @@ def make_private_file(path: Path) -> bool:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Writes a text file; one that is there is overwritten."""
+    """Writes a text file; overwrites an existing one."""
     make_private_file(path)
     path.write_text(text, "utf-8")

@@ -1,4 +1,4 @@
-"""Quotes memories in prompts: whatever a memory says, it stays inside its quotation."""
+"""Quotes memories in prompts, so that a memory can't pose as an instruction."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from gcmem.types import UNTRUSTED, Chunk
 FENCE_HEX = 16
 INDENT = "\n  "
 
-# Nobody sees these, but a language model does, so a memory could hide words in them: controls,
-# characters that Unicode calls default ignorable, and characters that only format the text.
-# Variation selectors are among them: an emoji without one is the same emoji.
+# Characters that people can't see but language models can, so a memory could hide words in them:
+# controls, what Unicode calls default ignorable, and formatting characters. Variation selectors
+# are included, since an emoji without one is the same emoji.
 UNSEEN = re.compile(
     "["
-    "\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f"  # controls, but not those that end a line
+    "\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f"  # controls, except line ends
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff0-\ufffb\ufffe\uffff"
     "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
     "]"
 )
-# Persian, Indic scripts and emoji need the two joiners. One stays behind a letter of theirs, which
-# is never ASCII; more than one in a row, or one elsewhere, joins nothing.
+# Persian, Indic scripts and emoji need the two joiners. A single joiner after a non-ASCII character
+# stays; repeated joiners and those elsewhere join nothing and are removed.
 IDLE_JOINER = re.compile("(?<![^\x00-\x7f\\s\u200c\u200d])[\u200c\u200d]")
-# Some chat templates mark turns by words such as [INST]; those marked by < are escaped anyway.
+# Some chat templates mark turns with words such as [INST]; marks with < are escaped anyway.
 TEMPLATE_MARK = re.compile(r"\[(?=/?[A-Z_]+\])")
 
 HOW_QUOTED = (
@@ -39,10 +39,10 @@ HOW_QUOTED = (
 
 
 def memory_tag(chunk: Chunk, **attributes: object) -> str:
-    """Returns a chunk as delimited data for a prompt, with its time, its speaker and `attributes`.
+    """Returns a chunk as a tag for a prompt, with its time, speaker and `attributes`.
 
-    Everything is escaped, and no line of it but the first begins at the margin: a memory must not
-    be able to close its own tag and pose as something else.
+    Everything is escaped, and every line but the first is indented: a memory must not be able to
+    close its own tag and pose as something else.
     """
     shown = {
         **attributes,
@@ -56,10 +56,10 @@ def memory_tag(chunk: Chunk, **attributes: object) -> str:
 
 
 def quoted(tags: Iterable[str]) -> str:
-    """Returns tags between two fences that nothing inside them can contain.
+    """Returns the tags between two identical fence lines.
 
-    The fence is a hash of what it encloses: the same memories always give the same prompt, and a
-    text that held its own fence would have to be its own hash's fixed point.
+    The fence is a hash of the text between them. So the same memories always give the same prompt,
+    and no text can contain its own fence.
     """
     body = "\n".join(tags) or "(no memories)"
     fence = f"=== {hashlib.sha256(body.encode()).hexdigest()[:FENCE_HEX]} ==="

@@ -1,18 +1,18 @@
-"""Sentences: where a text can be cut, and which of its parts only ask."""
+"""Splits texts into sentences and recognizes questions."""
 
 from __future__ import annotations
 
 import re
 
-END = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'”’)\]])\s+|(?<=[。！？])|\n+")
-ASKS = re.compile(r"[?？][^\w\s]*$")
+SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'”’)\]])\s+|(?<=[。！？])|\n+")
+QUESTION_END = re.compile(r"[?？][^\w\s]*$")
 
 
 def sentences_of(text: str) -> list[str]:
     """Returns the sentences of a text, in order."""
-    return [sentence for part in END.split(text) if (sentence := part.strip())]
+    return [sentence for part in SENTENCE_END.split(text) if (sentence := part.strip())]
 
 
 def states_something(text: str) -> bool:
-    """Tells whether a text does more than ask: a question is no fact, and contradicts none."""
-    return any(not ASKS.search(sentence) for sentence in sentences_of(text))
+    """Returns whether a text has a sentence that is not a question; questions state no fact."""
+    return any(not QUESTION_END.search(sentence) for sentence in sentences_of(text))

@@ -1,4 +1,4 @@
-"""Says how long each stage took."""
+"""Measures how long each stage takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Stopwatch:
 
     @contextmanager
     def timing(self, stage: str) -> Iterator[None]:
-        """Adds what runs within it to a stage."""
+        """Adds the time spent in this block to a stage."""
         started = time.perf_counter()
         yield
         spent = (time.perf_counter() - started) * 1000

@@ -1,7 +1,7 @@
-"""What a store can keep: one rule for everything that is written, whichever store it goes to.
+"""Checks what can be stored, by the same rules for every store.
 
-A NUL and a lone surrogate can't be stored by every engine, so none takes them. Metadata must be
-plain JSON.
+Some engines can't store a NUL or a lone surrogate, so no store accepts them. Metadata must be plain
+JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gcmem.types import MAX_TRUST, Chunk, Scope, is_storable
 
 
 def check_metadata(metadata: Any) -> dict[str, Any]:
-    """Returns the metadata as it will come back from a store; raises if none could keep it."""
+    """Returns the metadata as a store will return it. Raises if it can't be stored."""
     if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
         raise InvalidInputError("metadata must be a mapping whose keys are strings")
     if not metadata:
@@ -30,12 +30,12 @@ def check_metadata(metadata: Any) -> dict[str, Any]:
 
 
 def metadata_bytes(metadata: Mapping[str, Any]) -> int:
-    """Returns how large metadata is as JSON."""
+    """Returns the size of metadata as JSON, in bytes."""
     return len(_as_json(metadata).encode())
 
 
 def check_chunks(chunks: Iterable[Chunk]) -> None:
-    """Raises unless every chunk can be kept by every store; the error names the first that can't.
+    """Raises if a chunk can't be stored; the error names the first one.
 
     Every log calls this before it writes.
     """
@@ -63,7 +63,7 @@ def _check(chunk: Chunk) -> None:
     if not isinstance(chunk.scope, Scope):
         raise InvalidInputError(f"scope={chunk.scope!r}: pass a Scope")
     if type(chunk.trust) is not int or not 0 <= chunk.trust <= MAX_TRUST:
-        raise InvalidInputError(f"trust={chunk.trust!r}: pass a whole number to {MAX_TRUST}")
+        raise InvalidInputError(f"trust={chunk.trust!r}: pass a whole number from 0 to {MAX_TRUST}")
     check_metadata(chunk.metadata)
 
 
@@ -72,7 +72,7 @@ def _as_json(metadata: Mapping[str, Any]) -> str:
 
 
 def _check_strings(metadata: Mapping[str, Any]) -> None:
-    """Looks at every key and string, however deep; a list of things to do, since JSON nests."""
+    """Checks every key and string at any depth, without recursion."""
     left: list[Any] = [metadata]
     while left:
         value = left.pop()
@@ -83,5 +83,5 @@ def _check_strings(metadata: Mapping[str, Any]) -> None:
             left.extend(value)
         elif isinstance(value, str) and not is_storable(value):
             raise InvalidInputError(
-                "metadata holds a NUL or a lone surrogate, which no store can keep; take it out"
+                "metadata holds a NUL or a lone surrogate, which can't be stored; remove it"
             )

@@ -1,4 +1,4 @@
-"""Reads times as people and programs write them."""
+"""Parses times in common formats."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gcmem.errors import InvalidInputError
 from gcmem.types import utc
 
 EPOCH_TEXT = re.compile(r"-?\d{9,}(\.\d+)?")
-"""Shorter numbers in a string are dates such as 20250101, or mistakes."""
+"""Epoch times as text. Shorter numbers are dates such as 20250101, or mistakes."""
 MILLISECONDS_FROM = 100_000_000_000
-"""Epoch numbers above this are milliseconds: as seconds they would lie after the year 5138."""
+"""Larger epoch numbers are milliseconds: as seconds they would be after the year 5138."""
 
 
 def parse_time(value: Any, *, tz: tzinfo | None = None) -> datetime:
-    """Reads a datetime, an ISO 8601 string or epoch seconds or milliseconds, as UTC."""
+    """Parses a datetime, an ISO 8601 string, or epoch seconds or milliseconds; returns UTC."""
     if isinstance(value, datetime):
         moment = value
     elif isinstance(value, bool) or not isinstance(value, (str, int, float)):
@@ -42,7 +42,7 @@ def _parse_epoch(value: str | int | float) -> datetime:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InvalidInputError("can't read a time from a number that is so large")
+        raise InvalidInputError("can't read a time: the number is too large")
     seconds = number / 1000 if abs(number) >= MILLISECONDS_FROM else number
     try:
         return datetime.fromtimestamp(seconds, UTC)

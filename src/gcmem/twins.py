@@ -1,6 +1,6 @@
-"""Async twins of synchronous methods.
+"""Makes async versions of synchronous methods, which run in a worker thread.
 
-A thread can't be stopped. So when the caller of a twin is cancelled, its call may still run.
+A thread can't be stopped. So when an async call is cancelled, its thread may still run.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ S = TypeVar("S")
 def in_thread(
     method: Callable[Concatenate[S, P], R],
 ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
-    """Makes the async twin of a method that reads: the same call, in a worker thread.
+    """Makes the async version of a method that reads.
 
-    Cancelled, it returns at once; what the thread still finds is dropped.
+    If it is cancelled it returns at once, and the thread's result is dropped.
     """
 
     @functools.wraps(method)
     async def twin(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        import asyncio  # here, since a synchronous caller should not pay for importing it
+        import asyncio  # imported here: synchronous callers should not pay for it
 
         return await asyncio.to_thread(method, self, *args, **kwargs)
 
-    twin.__doc__ = f"The async twin of `{getattr(method, '__name__', 'the method')}`."
+    twin.__doc__ = f"The async version of `{getattr(method, '__name__', 'the method')}`."
     return twin
 
 
 def write_in_thread(
     method: Callable[Concatenate[S, P], R],
 ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
-    """Makes the async twin of a method that writes: cancelled, it waits for the write to end.
+    """Makes the async version of a method that writes.
 
-    So whoever sees the cancellation sees a state that no longer changes.
+    If it is cancelled it waits for the write to end, so that nothing changes after it raises.
     """
 
     @functools.wraps(method)
@@ -50,7 +50,7 @@ def write_in_thread(
 
         def call() -> R:
             if not begun.acquire(blocking=False):
-                raise asyncio.CancelledError  # given up before a thread was free
+                raise asyncio.CancelledError  # cancelled before a thread was free
             return method(self, *args, **kwargs)
 
         work = asyncio.ensure_future(asyncio.to_thread(call))
@@ -61,17 +61,17 @@ def write_in_thread(
                 work.cancel()
                 raise
             while not work.done():
-                with suppress(asyncio.CancelledError):  # cancelled again: it still runs
+                with suppress(asyncio.CancelledError):  # cancelled again, but the write still runs
                     await asyncio.wait([work])
             if not work.cancelled():
-                work.exception()  # seen, so that asyncio does not complain that nobody did
+                work.exception()  # retrieve it, so that asyncio does not log it as unhandled
             raise
 
     name = getattr(method, "__name__", "the method")
     twin.__doc__ = (
-        f"The async twin of `{name}`.\n\n"
-        "Cancelled or timed out, it waits until the write has ended before it raises. By then the\n"
-        "messages may be stored: look with `get_all` before you add them again. A call that has\n"
-        "not begun stores nothing."
+        f"The async version of `{name}`.\n\n"
+        "If it is cancelled or times out, it waits for the write to end before it raises. By then\n"
+        "the messages may be stored: check with `get_all` before you add them again. A call that\n"
+        "has not begun stores nothing."
     )
     return twin

@@ -1,4 +1,4 @@
-"""Vectors, checked: what an encoder returns, and what a store holds."""
+"""Checks the vectors that encoders return and stores hold."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gcmem.protocols import ChunkLog, Encoder, Vectors, VectorSource
 from gcmem.types import ChunkFilter
 
 NORM_TOLERANCE = 1e-3
-"""How far from 1 the length of a vector may be; half precision is off by less."""
+"""How much the length of a vector may differ from 1; half precision differs by less."""
 PAGE = 1000
 
 
 def encode(encoder: Encoder, texts: Sequence[str]) -> Vectors:
-    """Returns what the encoder makes of the texts; raises where that can't be used."""
+    """Returns the texts' vectors. Raises `EncoderError` if they can't be used."""
     return checked(
         encoder.encode(texts),
         count=len(texts),
@@ -28,9 +28,9 @@ def encode(encoder: Encoder, texts: Sequence[str]) -> Vectors:
 
 
 def checked(vectors: Any, *, count: int, encoder_id: str, dimensions: int | None = None) -> Vectors:
-    """Returns `count` vectors as 32-bit floats; raises unless they are finite and of length 1.
+    """Returns `count` vectors as 32-bit floats. Raises unless they are finite and of length 1.
 
-    Other kinds of floats are converted. Without `dimensions`, any number of them is right.
+    Other float types are converted. Without `dimensions`, any number of dimensions is accepted.
     """
     try:
         found = np.asarray(vectors)
@@ -52,24 +52,24 @@ def checked(vectors: Any, *, count: int, encoder_id: str, dimensions: int | None
 
 
 def are_unit(rows: Vectors) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Tells, for each row, whether it is finite and of length 1."""
-    # One pass: the square of a row that is not finite is not either, and compares as false.
+    """Returns, for each row, whether it is finite and of length 1."""
+    # One pass is enough: if a row is not finite, its square is not either and compares as false.
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("ij,ij->i", rows, rows)
         return np.asarray(np.abs(squares - 1) <= 2 * NORM_TOLERANCE)
 
 
 def is_usable(vector: Vectors | None, *, dimensions: int) -> bool:
-    """Tells whether a stored vector can be searched."""
+    """Returns whether a stored vector can be searched."""
     return (
         vector is not None and vector.shape == (dimensions,) and bool(are_unit(vector[None]).all())
     )
 
 
 def count_unusable(log: ChunkLog, *, dimensions: int) -> int:
-    """Returns how many chunks of a log have no vector that can be searched.
+    """Returns how many chunks of a log have no usable vector.
 
-    0 where the log does not give its vectors back.
+    Returns 0 if the log can't return its vectors.
     """
     if not isinstance(log, VectorSource):
         return 0

@@ -72,7 +72,7 @@ def test_broken_json_is_asked_for_again_then_raised(faulty: Faulty) -> None:
     assert ask(faulty) == ({"answer": "yes"}, 21)
     for wrong in ("[]", '{"answer": 3}', '{"answer": null}'):
         faulty.script, faulty.calls = [(200, chat_reply(wrong))], 0
-        with pytest.raises(ModelResponseError, match="asked form"):
+        with pytest.raises(ModelResponseError, match="requested schema"):
             ask(faulty)
         assert faulty.calls == 3
 

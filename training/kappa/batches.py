@@ -66,7 +66,7 @@ class Texts:
             self._ids[text] = [i for i in found.ids if i not in SPECIAL]
 
     def _row(self, row: Row) -> list[int]:
-        return layout([self._ids[text] for text in texts_of(row)], room=MAX_TOKENS)
+        return layout([self._ids[text] for text in texts_of(row)], max_tokens=MAX_TOKENS)
 
     def batch(self, rows: Sequence[Row], *, gaps: random.Random | None = None) -> Batch:
         """Returns rows of one task as a batch, without targets.

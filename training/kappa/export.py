@@ -115,7 +115,7 @@ def read_typical(model: nn.Module, families: list[Family]) -> None:
 def logits_of(path: Path, pairs: list[Pair]) -> np.ndarray:
     """Returns the logits of an exported model, uncalibrated."""
     model = CrossEncoder(path)
-    rows = [pair_rows(p.question, [(p.older, p.newer)], room=MAX_TOKENS)[0] for p in pairs]
+    rows = [pair_rows(p.question, [(p.older, p.newer)], max_tokens=MAX_TOKENS)[0] for p in pairs]
     with ThreadPoolExecutor(2) as pool:
         return np.array(list(pool.map(lambda row: float(model.run(row, ["pair"])[0]), rows)))
 

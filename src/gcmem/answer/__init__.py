@@ -1,4 +1,4 @@
-"""Stage 6: readers answer from the chunks that a path left."""
+"""Stage 6: readers answer from the chunks that are left."""
 
 from gcmem.answer.llm_reader import LLMReader
 from gcmem.answer.local_reader import LocalReader

@@ -1,4 +1,4 @@
-"""A language model as the reader."""
+"""A reader that asks a language model."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gcmem.types import Prompt, Reading
 
 
 class LLMReader:
-    """Reads with any chat model, for example `gcmem.llm.OpenAIChat`."""
+    """Answers with any chat model, for example `gcmem.llm.OpenAIChat`."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
         self.id = f"llm:{model.id}"
 
     def read(self, prompts: Sequence[Prompt]) -> tuple[Reading, ...]:
-        """Returns one reading a prompt, one call each."""
+        """Returns one reading per prompt, with one model call each."""
         return tuple(self._read(prompt) for prompt in prompts)
 
     def _read(self, prompt: Prompt) -> Reading:

@@ -1,4 +1,4 @@
-"""A reader without a language model: it votes between options, or quotes."""
+"""A reader without a language model: it chooses an option by vote, or quotes a sentence."""
 
 from __future__ import annotations
 
@@ -14,28 +14,27 @@ from gcmem.types import Prompt, Reading
 SHARPNESS = 20.0
 """How much a chunk's similarity to the question counts in the vote."""
 POSITION_DISCOUNT = 0.97
-"""What is shown first counts a little more, as it does with language models."""
-ON_TOPIC = 0.2
-"""How far a chunk must be on the topic for the stances to decide the vote."""
-MOST_OPTIONS = 8
-"""Among more options than this, stances are not read: they were taught with five at the most."""
-READ = 8
-"""How many sentences are read for the best answer."""
-UNCLEAR_SHARE = 0.05
-"""Allowed to be unclear, it abstains when the winner leads by less than this share."""
-LEAST_ANSWER = 0.05
-"""Allowed to be unclear, it abstains where no sentence answers the question as surely as this."""
+"""Weight of each chunk relative to the one before: language models favour early chunks too."""
+MIN_ON_TOPIC = 0.2
+"""Stances decide the vote if a chunk is on the topic with at least this probability."""
+MAX_OPTIONS = 8
+"""With more options than this, stances are not used: training had five at most."""
+SENTENCES_SCORED = 8
+"""How many of the closest sentences are scored as answers."""
+MIN_LEAD = 0.05
+"""In mode "allow-unclear", the reader abstains if the winner leads by a smaller share."""
+MIN_ANSWER_SCORE = 0.05
+"""In mode "allow-unclear", the reader abstains if the best sentence scores lower."""
 
 
 class LocalReader:
-    """Votes and quotes: it neither reasons nor writes, and never says what no chunk says.
+    """Votes or quotes: it never says anything that no chunk says.
 
-    Given options, every chunk votes for the one it speaks for, as far as it is on the topic
-    (`stances`). Where no chunk is, or nothing reads stances, those that name an option vote, or if
-    none does all, by similarity to the question with each option. What is shown earlier counts a
-    little more.
-    Without options, it quotes the sentence that answers the question best (`answers`), of those
-    that are closest to it; never one that only asks.
+    With options, every chunk votes by its stance, weighted by how much it is on the topic. If no
+    chunk is on the topic, or without `stances`, chunks vote by similarity; if some chunks mention
+    an option, only those vote. Earlier chunks weigh a little more.
+    Without options, it quotes the sentence that answers the question best, out of the closest
+    ones. It never quotes a question.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class LocalReader:
         self.id = f"local:{encoder.id}" if stances is None else f"local:{stances.id}"
 
     def read(self, prompts: Sequence[Prompt]) -> tuple[Reading, ...]:
-        """Returns one reading a prompt."""
+        """Returns one reading per prompt."""
         return tuple(self._vote(p) if p.options else self._quote(p) for p in prompts)
 
     def _vote(self, prompt: Prompt) -> Reading:
@@ -60,18 +59,18 @@ class LocalReader:
         best, lead = int(order[0]), float(shares[order[0]])
         if len(order) > 1:
             lead -= float(shares[order[1]])
-        if prompt.mode == "allow-unclear" and (not prompt.chunks or lead < UNCLEAR_SHARE):
+        if prompt.mode == "allow-unclear" and (not prompt.chunks or lead < MIN_LEAD):
             return Reading(text="unclear")
         choice = prompt.options[best]
         source = prompt.chunks[int(np.argmax(counts[:, best]))].id if prompt.chunks else None
         return Reading(text=choice, choice=choice, source=source)
 
     def shares(self, prompt: Prompt) -> Vectors:
-        """Returns each option's share of the vote; equal shares where there is no chunk."""
+        """Returns each option's share of the vote; equal shares if there are no chunks."""
         return _shares(*self._counts(prompt))
 
     def _counts(self, prompt: Prompt) -> tuple[Vectors, float]:
-        """Returns how much each chunk (rows) gives to each option (columns), and the sum of all."""
+        """Returns the weighted votes (rows: chunks, columns: options) and the sum of weights."""
         if not prompt.chunks:
             return np.empty((0, len(prompt.options)), dtype=np.float32), 0.0
         votes, weights = self._votes(prompt)
@@ -81,18 +80,18 @@ class LocalReader:
         return counts, total
 
     def _votes(self, prompt: Prompt) -> tuple[Vectors, Vectors]:
-        """Returns each chunk's vote over the options, and how much it counts."""
+        """Returns each chunk's votes for the options, and its weight."""
         texts = [chunk.text for chunk in prompt.chunks]
-        if self._stances is not None and len(prompt.options) <= MOST_OPTIONS:
+        if self._stances is not None and len(prompt.options) <= MAX_OPTIONS:
             said = np.array(
                 self._stances.stances(prompt.question, prompt.options, texts), dtype=np.float32
             )
             on_topic: Vectors = 1 - said[:, -1]
-            if on_topic.max() >= ON_TOPIC:
+            if on_topic.max() >= MIN_ON_TOPIC:
                 sure = said[:, :-1] / np.maximum(on_topic[:, None], 1e-9)
                 return sure.astype(np.float32), on_topic
         votes, weights = self._by_similarity(prompt, texts)
-        named = np.array([any(_names(text, o) for o in prompt.options) for text in texts])
+        named = np.array([any(_mentions(text, o) for o in prompt.options) for text in texts])
         return votes, weights * named if named.any() else weights
 
     def _by_similarity(self, prompt: Prompt, texts: list[str]) -> tuple[Vectors, Vectors]:
@@ -114,22 +113,22 @@ class LocalReader:
         if self._answers is None:
             said, source = sentences[int(close[0])]
             return Reading(text=said, source=source)
-        near = [sentences[n] for n in close[:READ]]
+        near = [sentences[n] for n in close[:SENTENCES_SCORED]]
         sure = self._answers.answers(prompt.question, [said for said, _ in near])
         best = int(np.argmax(sure))
-        if prompt.mode == "allow-unclear" and sure[best] < LEAST_ANSWER:
+        if prompt.mode == "allow-unclear" and sure[best] < MIN_ANSWER_SCORE:
             return Reading(text="unclear")
         said, source = near[best]
         return Reading(text=said, source=source)
 
 
 def _shares(counts: Vectors, total: float) -> Vectors:
-    """Returns each option's share of the vote; equal shares where nothing votes."""
+    """Returns each option's share of the vote; equal shares if there are no votes."""
     if not len(counts):
         return np.full(counts.shape[1], 1 / counts.shape[1], dtype=np.float32)
     shares: Vectors = counts.sum(axis=0) / total
     return shares
 
 
-def _names(text: str, option: str) -> bool:
+def _mentions(text: str, option: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(option)}(?!\w)", text, re.IGNORECASE) is not None

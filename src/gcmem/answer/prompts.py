@@ -1,4 +1,4 @@
-"""The words a language model is asked with, in both prompt modes."""
+"""The prompts for language models, in both prompt modes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SYSTEM = f"You answer a question from a list of memories. {HOW_QUOTED}"
 def prompt_of(
     candidates: CandidateSet, resolution: Resolution, *, k: int | None, mode: PromptMode
 ) -> Prompt:
-    """Returns what a reader is shown: the question and the k best chunks that are left; None: all.
+    """Returns the reader's prompt: the question and the k best chunks that are kept (None: all).
 
-    `search` returns the same k, so an answer never rests on what a search would not show.
+    `search` returns the same k chunks, so an answer uses nothing that a search would not show.
     """
     return Prompt(
         question=candidates.query,
@@ -29,7 +29,7 @@ def prompt_of(
 
 
 def render(prompt: Prompt) -> str:
-    """Returns the user message: the memories in their order, the question, how to answer."""
+    """Returns the user message: the memories in order, the question, how to answer."""
     memories = quoted(memory_tag(chunk) for chunk in prompt.chunks)
     lines = [memories, "", f"Question: {prompt.question}"]
     if prompt.as_of is not None:
@@ -45,7 +45,7 @@ def render(prompt: Prompt) -> str:
 
 
 def schema(prompt: Prompt) -> dict[str, Any]:
-    """Returns the JSON schema of the reply; with options, nothing else can be chosen."""
+    """Returns the JSON schema of the reply; with options, it allows nothing else."""
     unclear = [UNCLEAR] if prompt.mode == "allow-unclear" else []
     answer: dict[str, Any] = {"type": "string"}
     if prompt.options:

@@ -15,7 +15,7 @@ from gcmem.cli.output import console, print_json, progress_bar
 from gcmem.errors import InvalidInputError
 from gcmem.judge.fitness import save_fitness
 from gcmem.judge.labelled import SHIPPED_PAIRS, load_pairs, load_sets
-from gcmem.judge.qualification import ENOUGH, Qualification, qualify_pairs, qualify_sets
+from gcmem.judge.qualification import MIN_LABELS, Qualification, qualify_pairs, qualify_sets
 from gcmem.resolve import Resolver
 
 MEANING = {
@@ -61,7 +61,9 @@ def qualify(
     if limit is None and found.enough:
         save_fitness(found.oracle, found.fitness)
     elif not as_json:
-        console.print(f"Not recorded: that takes {ENOUGH} conflicts and {ENOUGH} other pairs.")
+        console.print(
+            f"Not recorded: that takes {MIN_LABELS} conflicts and {MIN_LABELS} other pairs."
+        )
 
 
 def _print(found: Qualification) -> None:

@@ -1,1 +1,1 @@
-"""Adapters to frameworks, one file each; import the one you use, with its extra installed."""
+"""Adapters to frameworks, one module each. Import the one you use, with its extra installed."""

@@ -1,4 +1,4 @@
-"""Searches that return k chunks where as many live ones are near."""
+"""Searches again if removing stale chunks left fewer than k."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from gcmem.filters import MAX_K
 from gcmem.memory import Memory
 from gcmem.types import SearchResult
 
-WIDER = 4
-"""How many times k the second look is: judging more would cost more than a fuller page is worth."""
+WIDEN_FACTOR = 4
+"""The second search asks for this many times k. A larger factor costs more than it is worth."""
 
 
 def search_filled(memory: Memory, query: str, *, k: int, **search: Any) -> SearchResult:
-    """Searches, and looks once more and wider where excision has left fewer than k chunks.
+    """Searches, and searches once more with a larger k if fewer than k chunks are left.
 
-    Frameworks take k as what comes back; what a newer chunk contradicts is never used to fill up.
+    Frameworks expect k results. Contradicted chunks are never used to fill up.
     """
     result = memory.search(query, k=k, **search)
     if not len(result) < k <= len(result.candidates):
         return result
-    wider = memory.search(query, k=min(WIDER * k, MAX_K), **search)
+    wider = memory.search(query, k=min(WIDEN_FACTOR * k, MAX_K), **search)
     return replace(wider, kept=wider.kept[:k], ranked=wider.ranked[:k])

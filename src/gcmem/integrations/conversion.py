@@ -1,4 +1,4 @@
-"""Between gcmem and the documents of a framework: what both directions have in common."""
+"""Converts between gcmem and the documents of frameworks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gcmem.types import Candidate, Mode, SearchResult, Shadow
 Source = TypeVar("Source")
 
 SHADOWED_BY = "shadowed_by"
-"""The metadata key under which a contradicted document names the newer one."""
+"""The metadata key of a contradicted document that names the newer one."""
 
 
 class ScopeOptions(TypedDict, total=False):
-    """Whose memory it is."""
+    """The scope of a memory."""
 
     user_id: str | None
     agent_id: str | None
@@ -26,7 +26,7 @@ class ScopeOptions(TypedDict, total=False):
 
 
 class SearchOptions(ScopeOptions, total=False):
-    """What `Memory.search` takes beside the question and k."""
+    """The arguments of `Memory.search` besides the question and k."""
 
     as_of: datetime | None
     known_at: datetime | None
@@ -37,7 +37,7 @@ class SearchOptions(ScopeOptions, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """What `resolve` reads of a framework's document, and where the document stood."""
+    """The text and metadata of a framework's document, and its position in the input."""
 
     text: str
     metadata: Mapping[str, Any]
@@ -46,7 +46,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved(Generic[Source]):
-    """A framework's own documents: those that hold, and (contradicted, newer) pairs."""
+    """A framework's own documents: those kept, and (contradicted, newer) pairs."""
 
     kept: tuple[Source, ...]
     shadows: tuple[tuple[Source, Source], ...]
@@ -66,9 +66,9 @@ def resolve_sources(
     time_key: str | None,
     require_qualified: bool,
 ) -> Resolved[Source]:
-    """Resolves documents of which `read` returns the text and the metadata.
+    """Resolves a framework's documents; `read` returns the text and metadata of one.
 
-    One without text, such as a picture, can't be contradicted: it is not judged and stays.
+    A document without text, such as an image, is not judged and is always kept.
     """
     read_sources = [(n, *read(source)) for n, source in enumerate(sources)]
     passages = [
@@ -95,7 +95,7 @@ def resolve_sources(
 
 
 def metadata_of(hit: Candidate, result: SearchResult) -> dict[str, Any]:
-    """Returns what a framework's document should say of a found chunk, as plain JSON."""
+    """Returns the metadata of a found chunk for a framework's document, as plain JSON."""
     chunk = hit.chunk
     known = {
         "at": chunk.at and chunk.at.isoformat(),
@@ -110,20 +110,20 @@ def metadata_of(hit: Candidate, result: SearchResult) -> dict[str, Any]:
     return {
         **chunk.metadata,
         **{key: value for key, value in known.items() if value is not None},
-        **({} if shadow is None else {SHADOWED_BY: _proof(shadow)}),
+        **({} if shadow is None else {SHADOWED_BY: _witness_of(shadow)}),
     }
 
 
-def _proof(shadow: Shadow) -> dict[str, str | None]:
-    return proof(id=shadow.witness.chunk.id, text=shadow.witness.chunk.text)
+def _witness_of(shadow: Shadow) -> dict[str, str | None]:
+    return witness_fields(id=shadow.witness.chunk.id, text=shadow.witness.chunk.text)
 
 
-def proof(*, id: str | None, text: str) -> dict[str, str | None]:
-    """Returns what stands under `shadowed_by`: which newer document it was."""
+def witness_fields(*, id: str | None, text: str) -> dict[str, str | None]:
+    """Returns the value for `shadowed_by`: the id and text of the newer document."""
     return {"id": id, "text": text}
 
 
 def as_line(hit: Candidate) -> str:
-    """Returns a found chunk for a model to read, with its day."""
+    """Returns a found chunk as a line for a model to read, with its date."""
     day = f"[{hit.chunk.at:%Y-%m-%d}] " if hit.chunk.at else ""
     return f"- {day}{hit.chunk.text}"

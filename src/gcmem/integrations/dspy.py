@@ -18,11 +18,11 @@ except ModuleNotFoundError:
 
 
 class GCMemRetriever(dspy.Retrieve):
-    """Retrieves from a `Memory` what is still true, at most k passages.
+    """Retrieves at most k passages from a `Memory` that are still true.
 
     `retriever(question).passages` are texts; the prediction also holds their `ids`, `times` and
-    `scores`, and the `shadows` with their witnesses. What is given to a call goes before what was
-    given here. `as_rm` serves `dspy.configure(rm=...)`, `search_memory` is a tool for agents.
+    `scores`, and the `shadows` with their witnesses. Arguments of a call override those given here.
+    Pass `as_rm` to `dspy.configure(rm=...)`, and `search_memory` as a tool to agents.
     """
 
     def __init__(self, memory: Memory, *, k: int = 3, **search: Unpack[SearchOptions]) -> None:
@@ -31,28 +31,28 @@ class GCMemRetriever(dspy.Retrieve):
         self.search = search
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        # Optimisers copy programs; every copy asks the same memory.
+        # Optimizers copy programs; every copy must use the same memory.
         return type(self)(self.memory, k=self.k, **self.search)
 
     def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
-        """Returns what is saved with a program: k, since a memory has a file of its own."""
+        """Returns the state saved with a program: only k, since a memory has its own file."""
         state: dict[str, Any] = super().dump_state()
         return state
 
     def forward(
         self, query: str, k: int | None = None, **search: Unpack[SearchOptions]
     ) -> dspy.Prediction:
-        """Returns a prediction whose `passages` answer the query and still hold."""
+        """Returns a prediction whose `passages` answer the query and are still true."""
         return _as_prediction(self._find(query, k, search))
 
     async def acall(
         self, query: str, k: int | None = None, **search: Unpack[SearchOptions]
     ) -> dspy.Prediction:
-        """The async twin of calling the retriever."""
+        """The async version of calling the retriever."""
         return await asyncio.to_thread(lambda: self(query, k=k, **search))
 
     def as_rm(self, query: str, *, k: int | None = None, **search: Any) -> list[Any]:
-        """Returns passages in the shape that `dspy.Retrieve` takes from `dspy.settings.rm`."""
+        """Returns passages in the format that `dspy.Retrieve` expects from `dspy.settings.rm`."""
         return [dspy.Prediction(long_text=text) for text in self(query, k=k, **search).passages]
 
     def search_memory(self, query: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from gcmem.errors import InvalidFilterError, InvalidInputError, MissingExtraError
 from gcmem.integrations.backfill import search_filled
-from gcmem.integrations.conversion import SHADOWED_BY, metadata_of, proof, resolve_sources
+from gcmem.integrations.conversion import SHADOWED_BY, metadata_of, resolve_sources, witness_fields
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle
 from gcmem.types import Mode, SearchResult
@@ -24,11 +24,11 @@ except ModuleNotFoundError:
 
 @component
 class TemporalDominance:
-    """Takes out of retrieved documents those that a newer one contradicts.
+    """Removes the documents that a newer one contradicts.
 
-    A document's time is looked up in its meta, under `time_key` or the usual names. With
-    `mode="annotate"` the contradicted ones stay among `documents`. Either way they come out of
-    `shadows`, as copies that name the newer document under `shadowed_by` in their meta.
+    A document's time is looked up in its meta, under `time_key` or the common names. With
+    `mode="annotate"` contradicted documents stay in `documents`. In both modes `shadows` holds
+    copies of them that name the newer document under `shadowed_by` in their meta.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class TemporalDominance:
         self.require_qualified = require_qualified
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the component as plain values; an oracle must have a `to_dict` of its own."""
+        """Returns the component as plain values. A custom oracle needs its own `to_dict`."""
         if self.oracle is not None and not hasattr(self.oracle, "to_dict"):
             raise SerializationError(
-                f"the oracle {self.oracle.id!r} has no to_dict: give it to_dict and from_dict, "
+                f"the oracle {self.oracle.id!r} has no to_dict: add to_dict and from_dict to it, "
                 "or leave it out to use the shipped one"
             )
         saved: dict[str, Any] = default_to_dict(
@@ -73,7 +73,7 @@ class TemporalDominance:
     def run(
         self, documents: list[Document], query: str = "", options: list[str] | None = None
     ) -> dict[str, list[Document]]:
-        """Returns the documents that still hold, in their order, and those that don't."""
+        """Returns the documents that are still true, in input order, and those that are not."""
         resolved = resolve_sources(
             documents,
             read=lambda document: (document.content, document.meta),
@@ -94,15 +94,15 @@ class TemporalDominance:
     async def run_async(
         self, documents: list[Document], query: str = "", options: list[str] | None = None
     ) -> dict[str, list[Document]]:
-        """The async twin of `run`."""
+        """The async version of `run`."""
         return await asyncio.to_thread(self.run, documents, query, options)
 
 
 @component
 class GCMemRetriever:
-    """Retrieves from a `Memory` what is still true, at most `top_k` documents.
+    """Retrieves at most `top_k` documents from a `Memory` that are still true.
 
-    Given a `path`, it opens the memory there when the pipeline warms up, and can be saved with the
+    With a `path`, it opens the memory there when the pipeline warms up, and can be saved with the
     pipeline. `filters` are Haystack's with `==`, `in` and `AND`, or a plain dict of values.
     """
 
@@ -135,16 +135,16 @@ class GCMemRetriever:
             self.memory = Memory(self.path)
 
     def close(self) -> None:
-        """Closes the memory that it opened; one that it was given stays open."""
+        """Closes the memory if this component opened it."""
         if self.path is not None and self.memory is not None:
             self.memory.close()
             self.memory = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the component as plain values; that takes a `path`."""
+        """Returns the component as plain values; it must have a `path`."""
         if self.path is None:
             raise SerializationError(
-                "a Memory object can't be saved with a pipeline: make the retriever with "
+                "a Memory object can't be saved with a pipeline: create the retriever with "
                 "path=..., which opens the memory there with the shipped models"
             )
         saved: dict[str, Any] = default_to_dict(
@@ -175,7 +175,7 @@ class GCMemRetriever:
         as_of: datetime | None = None,
         options: list[str] | None = None,
     ) -> dict[str, list[Document]]:
-        """Returns the documents that answer the query and still hold; what is given goes first."""
+        """Returns documents that answer the query; arguments override the component's settings."""
         self.warm_up()
         assert self.memory is not None
         found = search_filled(
@@ -185,7 +185,7 @@ class GCMemRetriever:
             user_id=user_id or self.user_id,
             agent_id=self.agent_id,
             run_id=self.run_id,
-            filters=_plain(filters or self.filters),
+            filters=_as_gcmem_filters(filters or self.filters),
             as_of=as_of,
             mode=self.mode,
             options=options or (),
@@ -202,24 +202,24 @@ class GCMemRetriever:
         as_of: datetime | None = None,
         options: list[str] | None = None,
     ) -> dict[str, list[Document]]:
-        """The async twin of `run`."""
+        """The async version of `run`."""
         return await asyncio.to_thread(self.run, query, top_k, user_id, filters, as_of, options)
 
 
-def _plain(filters: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _as_gcmem_filters(filters: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Returns Haystack's filters as the dict of metadata values that gcmem takes."""
     if filters is None or "operator" not in filters:
         return None if filters is None else dict(filters)
     operator = filters["operator"]
     if operator == "AND":
-        parts = [_plain(part) or {} for part in filters.get("conditions", [])]
+        parts = [_as_gcmem_filters(part) or {} for part in filters.get("conditions", [])]
         keys = [key for part in parts for key in part]
         if len(set(keys)) == len(keys):
             return {key: value for part in parts for key, value in part.items()}
     elif operator in ("==", "in") and "field" in filters:
         return {filters["field"].removeprefix("meta."): filters.get("value")}
     raise InvalidFilterError(
-        f"filters={filters!r}: a memory answers ==, in, and an AND of them over different fields"
+        f"filters={filters!r}: use ==, in, or an AND of them over different fields"
     )
 
 
@@ -236,6 +236,6 @@ def _as_documents(found: SearchResult) -> list[Document]:
 
 
 def _annotated(document: Document, newer: Document) -> Document:
-    reason = proof(id=newer.id, text=newer.content or "")
+    reason = witness_fields(id=newer.id, text=newer.content or "")
     marked: Document = replace(document, meta={**document.meta, SHADOWED_BY: reason})
     return marked

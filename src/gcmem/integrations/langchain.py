@@ -9,7 +9,7 @@ from typing import Any, Literal
 from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.integrations.backfill import search_filled
-from gcmem.integrations.conversion import SHADOWED_BY, as_line, metadata_of, proof
+from gcmem.integrations.conversion import SHADOWED_BY, as_line, metadata_of, witness_fields
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle, Encoder
 from gcmem.resolve.document_fields import Key
@@ -38,10 +38,10 @@ except ModuleNotFoundError:
 
 
 class GCMemRetriever(BaseRetriever):
-    """Retrieves from a `Memory` what is still true.
+    """Retrieves documents from a `Memory` that are still true.
 
-    Where excision leaves fewer than k documents it looks once more, and wider. Every field but the
-    memory can also be given to one call: `retriever.invoke(question, k=3, user_id="ana")`.
+    If fewer than k documents are left, it searches once more with a larger k. Every field except
+    the memory can also be passed to a call: `retriever.invoke(question, k=3, user_id="ana")`.
     """
 
     memory: Memory
@@ -81,11 +81,11 @@ class GCMemRetriever(BaseRetriever):
 
 
 class TemporalDominance(BaseDocumentCompressor, BaseDocumentTransformer):
-    """Takes out of retrieved documents those that a newer one contradicts.
+    """Removes the documents that a newer one contradicts.
 
-    A document compressor and transformer; `around(retriever)` makes a retriever of the two. With
-    `mode="annotate"` nothing goes: contradicted documents come back as copies that name the newer
-    one under `shadowed_by` in their metadata.
+    A document compressor and transformer; `around(retriever)` wraps a retriever with it. With
+    `mode="annotate"` nothing is removed: contradicted documents are replaced by copies that name
+    the newer one under `shadowed_by` in their metadata.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -103,7 +103,7 @@ class TemporalDominance(BaseDocumentCompressor, BaseDocumentTransformer):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
-        """Returns the documents that still hold, in their order."""
+        """Returns the documents that are still true, in input order."""
         resolution = resolve(
             documents,
             query=query,
@@ -121,16 +121,16 @@ class TemporalDominance(BaseDocumentCompressor, BaseDocumentTransformer):
     def transform_documents(
         self, documents: Sequence[Document], *, query: str = "", **kwargs: Any
     ) -> Sequence[Document]:
-        """Returns the documents that still hold; without a query they are judged by themselves."""
+        """Returns the documents that are still true; the query is optional."""
         return self.compress_documents(documents, query)
 
     def around(self, retriever: BaseRetriever) -> BaseRetriever:
-        """Returns a retriever that asks `retriever` and leaves out what no longer holds."""
+        """Returns a retriever that removes contradicted documents from the results of another."""
         return _Resolved(retriever=retriever, dominance=self)
 
 
 class _Resolved(BaseRetriever):
-    """Another retriever's documents, resolved."""
+    """Resolves the documents of another retriever."""
 
     retriever: BaseRetriever
     dominance: TemporalDominance
@@ -157,7 +157,7 @@ class GCMemEmbeddings(Embeddings):
         self.encoder = encoder or default_encoder()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Returns one unit vector a text."""
+        """Returns one unit vector per text."""
         vectors: list[list[float]] = self.encoder.encode(texts).tolist()
         return vectors
 
@@ -183,7 +183,7 @@ class _SearchInput(BaseModel):
 
 
 class _MemoryTool(BaseTool):
-    """What both tools share: whose memory it is, which the model can't choose."""
+    """The fields that both tools share. The model can't choose the scope."""
 
     memory: Memory
     user_id: str | None = None
@@ -196,7 +196,7 @@ class _MemoryTool(BaseTool):
 
 
 class AddMemory(_MemoryTool):
-    """A tool with which a model remembers a fact; what it contradicts need not be deleted."""
+    """A tool for a model to add a fact; facts that it contradicts need not be deleted."""
 
     name: str = "add_memory"
     description: str = (
@@ -214,7 +214,7 @@ class AddMemory(_MemoryTool):
 
 
 class SearchMemory(_MemoryTool):
-    """A tool with which a model recalls what is still true; the artifact is the `SearchResult`."""
+    """A tool for a model to search for facts that are still true; returns a `SearchResult` too."""
 
     name: str = "search_memory"
     description: str = (
@@ -241,13 +241,13 @@ def memory_tools(
     run_id: str | None = None,
     k: int = 10,
 ) -> list[BaseTool]:
-    """Returns the tools with which an agent adds to a memory and searches it, in one scope."""
+    """Returns the tools for an agent to add to a memory and search it, in one scope."""
     scope = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
     return [AddMemory(memory=memory, **scope), SearchMemory(memory=memory, k=k, **scope)]
 
 
 def as_lines(found: SearchResult) -> str:
-    """Returns what was found for a model to read: one dated line a chunk."""
+    """Returns the found chunks for a model to read, one dated line per chunk."""
     return "\n".join(map(as_line, found))
 
 
@@ -259,7 +259,7 @@ def _as_document(hit: Candidate, result: SearchResult) -> Document:
 def _annotated(document: Document, witness: Document | None) -> Document:
     if witness is None:
         return document
-    newer = proof(id=witness.id, text=witness.page_content)
+    newer = witness_fields(id=witness.id, text=witness.page_content)
     copy: Document = document.model_copy(
         update={"metadata": {**document.metadata, SHADOWED_BY: newer}}
     )

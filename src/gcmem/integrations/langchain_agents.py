@@ -1,4 +1,4 @@
-"""LangChain agents: a middleware that gives the model what is still true (`gcmem[langgraph]`)."""
+"""LangChain agents: a middleware that adds memories to model calls (`gcmem[langgraph]`)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ HEADING = "What is known from earlier conversations and still true, each with it
 
 
 class MemoryMiddleware(AgentMiddleware):
-    """Adds to the system message of every model call what memory knows about the user's message.
+    """Adds memories about the user's message to the system message of every model call.
 
-    What a newer chunk contradicts is not among it. `scope` makes a scope of the run's context
-    where one agent serves several users. With `remember=True` the user's message is added to the
-    memory when the agent has answered it.
+    Contradicted memories are left out. `scope` returns the scope for a run's context, if one agent
+    serves several users. With `remember=True` the user's message is added to the memory after the
+    agent has answered it.
     """
 
     def __init__(
@@ -53,27 +53,27 @@ class MemoryMiddleware(AgentMiddleware):
     def wrap_model_call(
         self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]
     ) -> ModelResponse:
-        """Calls the model with what is known."""
-        return handler(self._informed(request))
+        """Calls the model with the memories added."""
+        return handler(self._with_memories(request))
 
     async def awrap_model_call(
         self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
     ) -> ModelResponse:
-        """Calls the model with what is known; the search runs in a worker thread."""
-        return await handler(await asyncio.to_thread(self._informed, request))
+        """Calls the model with the memories added; the search runs in a worker thread."""
+        return await handler(await asyncio.to_thread(self._with_memories, request))
 
     def after_agent(self, state: Any, runtime: Any) -> None:
-        """Remembers the user's message, where asked to."""
-        said = _last_said(state["messages"])
+        """Adds the user's message to the memory if `remember` is set."""
+        said = _last_user_text(state["messages"])
         if self._remember and said:
             self.memory.add(said, **self._ids(runtime))
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
-        """Remembers the user's message in a worker thread, where asked to."""
+        """The async version of `after_agent`, in a worker thread."""
         await asyncio.to_thread(self.after_agent, state, runtime)
 
-    def _informed(self, request: ModelRequest) -> ModelRequest:
-        query = _last_said(request.messages)
+    def _with_memories(self, request: ModelRequest) -> ModelRequest:
+        query = _last_user_text(request.messages)
         if not query:
             return request
         found = search_filled(self.memory, query, k=self._k, **self._ids(request.runtime))
@@ -91,7 +91,7 @@ class MemoryMiddleware(AgentMiddleware):
         return {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
 
 
-def _last_said(messages: Sequence[AnyMessage]) -> str:
-    """Returns the text of the user's last message, or nothing where there is none."""
+def _last_user_text(messages: Sequence[AnyMessage]) -> str:
+    """Returns the text of the user's last message, or an empty string."""
     said = (m.text for m in reversed(messages) if isinstance(m, HumanMessage))
     return str(next(said, "")).strip()

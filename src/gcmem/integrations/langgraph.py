@@ -1,4 +1,4 @@
-"""LangGraph: a long-term store on a `Memory` (`gcmem[langgraph]`)."""
+"""LangGraph: a long-term store based on a `Memory` (`gcmem[langgraph]`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.filters import make_filter
-from gcmem.integrations.backfill import WIDER
+from gcmem.integrations.backfill import WIDEN_FACTOR
 from gcmem.memory import Memory
 from gcmem.message_fields import TEXT_KEYS
 from gcmem.retrieve import retrieve
@@ -43,9 +43,9 @@ KEY, NAMESPACE, VALUE, INDEXED, VERSION = (
     f"langgraph_{name}" for name in ("key", "namespace", "value", "indexed", "version")
 )
 LABEL = "langgraph_label_{}"
-"""One metadata key a level, since a prefix of a namespace is then a filter that stores know."""
-PLAIN_NAMES = {*TEXT_KEYS, "memory", "data", "fact"}
-"""Names that say nothing about what stands under them."""
+"""One metadata key per level, so that stores can filter by a prefix of the namespace."""
+GENERIC_NAMES = {*TEXT_KEYS, "memory", "data", "fact"}
+"""Field names that say nothing about their value, so they are not indexed."""
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "$eq": operator.eq,
@@ -58,7 +58,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def user_of_namespace(namespace: Namespace) -> str:
-    """Returns a user id for a namespace: its labels joined by slashes, hashed where too long."""
+    """Returns a user id for a namespace: its labels joined by slashes, or a hash if too long."""
     joined = "/".join(quote(label, safe="", errors="replace") for label in namespace)
     return joined if len(joined) <= MAX_SCOPE_ID_CHARS else _digest(joined)
 
@@ -66,10 +66,9 @@ def user_of_namespace(namespace: Namespace) -> str:
 class GCMemStore(BaseStore):
     """A LangGraph store whose searches leave out items that a newer item contradicts.
 
-    A put appends to the memory, so what it replaces stays in the history; a delete erases an item
-    with all that it ever was. Items are weighed against each other within a user, which is what
-    `user_of` makes of a namespace. `fields` are the paths to index, `time_key` names the field of
-    a value that holds its event time.
+    A put appends to the memory, so replaced versions stay in the history; a delete erases an item
+    with all its versions. Items are compared within a user, which `user_of` derives from the
+    namespace. `fields` are the paths to index; `time_key` is the field that holds the event time.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class GCMemStore(BaseStore):
         self._user_of = user_of
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Runs operations: reads see what was there before, the last put of a key wins."""
+        """Runs operations. Reads see the state before the batch; the last put of a key wins."""
         ops = list(ops)
         results = [self._read(op) for op in ops]
         puts = {(op.namespace, op.key): op for op in ops if isinstance(op, PutOp)}
@@ -108,7 +107,9 @@ class GCMemStore(BaseStore):
                 return self._namespaces(op)
             case PutOp():
                 return None
-        raise InvalidInputError(f"can't run a {type(op).__name__}: get, put, search or list")
+        raise InvalidInputError(
+            f"can't run a {type(op).__name__}: pass a get, put, search or list operation"
+        )
 
     def _put(self, op: PutOp) -> None:
         item_id = _item_id(op.namespace, op.key)
@@ -127,7 +128,7 @@ class GCMemStore(BaseStore):
             **{LABEL.format(level): label for level, label in enumerate(op.namespace)},
         }
         self.memory.add(
-            # Even an item that no search by meaning may find needs a text in the log.
+            # Every chunk in the log needs a text, even for an item that is not indexed.
             [Turn(text=text) for text in texts or [op.key.strip() or "item"]],
             user_id=self._user_of(op.namespace),
             run_id=item_id,
@@ -143,13 +144,13 @@ class GCMemStore(BaseStore):
         if not (op.query and op.query.strip()):
             return self._listed(op)[op.offset : end]
         found = self._by_meaning(op, end)
-        if len(found) < end:  # as in LangGraph's own store, what is not indexed fills up the rest
+        if len(found) < end:  # as in LangGraph's own store, items without index fill the rest
             found += self._listed(op, indexed=False)
         return found[op.offset : end]
 
     def _listed(self, op: SearchOp, *, indexed: bool | None = None) -> list[SearchItem]:
-        """Returns the matching items, the latest put first."""
-        chunks = self.memory.get_all(filters=_under(op.namespace_prefix))
+        """Returns the matching items, latest put first."""
+        chunks = self.memory.get_all(filters=_namespace_filter(op.namespace_prefix))
         versions: dict[str, list[Chunk]] = {}
         for chunk in chunks:
             versions.setdefault(_item_of(chunk), []).append(chunk)
@@ -162,9 +163,9 @@ class GCMemStore(BaseStore):
         ]
 
     def _by_meaning(self, op: SearchOp, wanted: int) -> list[SearchItem]:
-        """Returns the items that still hold, most similar first."""
-        items = self._similar(op, wanted * self.memory.settings.overfetch * WIDER)
-        for width in (1, WIDER):
+        """Returns the items that are still true, most similar first."""
+        items = self._similar(op, wanted * self.memory.settings.overfetch * WIDEN_FACTOR)
+        for width in (1, WIDEN_FACTOR):
             weighed = list(items.values())[: wanted * self.memory.settings.overfetch * width]
             kept = self._resolve(op.query or "", [hit for hits in weighed for hit in hits])
             if len(kept) >= wanted or len(weighed) == len(items):
@@ -174,9 +175,9 @@ class GCMemStore(BaseStore):
         ]
 
     def _similar(self, op: SearchOp, enough: int) -> dict[str, list[Candidate]]:
-        """Looks wider until there are enough items: replaced versions and filters take some."""
+        """Increases k until enough items are found: replaced versions and filters drop some."""
         where = make_filter(
-            None, None, None, None, None, {**_under(op.namespace_prefix), INDEXED: True}
+            None, None, None, None, None, {**_namespace_filter(op.namespace_prefix), INDEXED: True}
         )
         settings, k = self.memory.settings, max(1, enough)
         while True:
@@ -201,10 +202,10 @@ class GCMemStore(BaseStore):
             }
             if len(live) >= enough or len(hits) < k:
                 return live
-            k *= WIDER
+            k *= WIDEN_FACTOR
 
     def _resolve(self, query: str, hits: Sequence[Candidate]) -> dict[str, float]:
-        """Returns the items of which something still holds, each with its best score."""
+        """Returns the items with at least one chunk that is still true, and their best score."""
         candidates = CandidateSet(query=query.strip(), items=tuple(hits))
         scores: dict[str, float] = {}
         for hit in self.memory.resolve(candidates).kept:
@@ -212,10 +213,12 @@ class GCMemStore(BaseStore):
         return dict(sorted(scores.items(), key=lambda scored: -scored[1]))
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
-        chunks = self.memory.get_all(filters=_under(()))
+        chunks = self.memory.get_all(filters=_namespace_filter(()))
         found = {tuple(chunk.metadata[NAMESPACE]) for chunk in chunks}
         conditions = op.match_conditions or ()
-        matching = (n for n in found if all(_fits(n, condition) for condition in conditions))
+        matching = (
+            n for n in found if all(_matches_path(n, condition) for condition in conditions)
+        )
         return sorted({n[: op.max_depth] for n in matching})[op.offset : op.offset + op.limit]
 
 
@@ -236,14 +239,14 @@ def _seq(chunk: Chunk) -> int:
     return chunk.seq or 0
 
 
-def _under(prefix: Namespace) -> dict[str, Any]:
-    """Returns the metadata filter of a namespace and all below it."""
+def _namespace_filter(prefix: Namespace) -> dict[str, Any]:
+    """Returns the metadata filter for a namespace and everything below it."""
     labels = {LABEL.format(level): label for level, label in enumerate(prefix)}
     return labels or {INDEXED: [True, False]}
 
 
 def _is_current(chunk: Chunk, versions: Sequence[Chunk]) -> bool:
-    """Tells whether a chunk belongs to the last put of its item."""
+    """Returns whether a chunk belongs to the last put of its item."""
     return bool(chunk.metadata[VERSION] == versions[-1].metadata[VERSION])
 
 
@@ -267,27 +270,29 @@ def _fields_of(versions: Sequence[Chunk]) -> dict[str, Any]:
 
 
 def _texts(value: Mapping[str, Any], fields: Sequence[str] | None) -> list[str]:
-    """Returns what to index: the texts at the paths, or the whole value in plain words."""
+    """Returns the texts to index: those at the paths, or the whole value as plain lines."""
     if fields is None:
-        found = ["\n".join(_plain(value))]
+        found = ["\n".join(_plain_lines(value))]
     else:
         found = [text for path in fields for text in get_text_at_path(value, path)]
     return [text for text in found if text.strip()]
 
 
-def _plain(value: Any, name: str = "") -> list[str]:
-    """Writes a value as lines; JSON would hide from the oracle what a person would read."""
+def _plain_lines(value: Any, name: str = "") -> list[str]:
+    """Returns a value as plain lines, since the oracle can't read JSON well."""
     if isinstance(value, Mapping):
-        return [line for key, inner in value.items() for line in _plain(inner, str(key))]
+        return [line for key, inner in value.items() for line in _plain_lines(inner, str(key))]
     if isinstance(value, (list, tuple)):
-        return [line for inner in value for line in _plain(inner, name)]
+        return [line for inner in value for line in _plain_lines(inner, name)]
     if value is None or value == "":
         return []
-    return [str(value) if not name or name in PLAIN_NAMES else f"{name.replace('_', ' ')}: {value}"]
+    return [
+        str(value) if not name or name in GENERIC_NAMES else f"{name.replace('_', ' ')}: {value}"
+    ]
 
 
 def _matches(value: Any, condition: Any) -> bool:
-    """Tells whether a value passes a filter: equal, or as its operators say, at any depth."""
+    """Returns whether a value matches a filter: equal values or operators, at any depth."""
     if condition is None:
         return True
     return all(_equals(value.get(key), wanted) for key, wanted in condition.items())
@@ -313,10 +318,10 @@ def _compare(value: Any, name: str, bound: Any) -> bool:
     try:
         return COMPARISONS[name](value, bound)
     except (TypeError, ValueError):
-        return False  # an item without the number is no match, and no reason to fail the others
+        return False  # a value that can't be compared does not match
 
 
-def _fits(namespace: Namespace, condition: MatchCondition) -> bool:
+def _matches_path(namespace: Namespace, condition: MatchCondition) -> bool:
     path = condition.path
     if len(namespace) < len(path):
         return False

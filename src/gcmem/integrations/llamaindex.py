@@ -16,8 +16,8 @@ from gcmem.integrations.conversion import (
     SearchOptions,
     as_line,
     metadata_of,
-    proof,
     resolve_sources,
+    witness_fields,
 )
 from gcmem.memory import Memory
 from gcmem.message_fields import TIME_KEYS, first
@@ -37,15 +37,15 @@ except ModuleNotFoundError:
     raise MissingExtraError("llamaindex", package="llama-index-core") from None
 
 BOOKKEEPING = ["recorded_at", "session", "user_id", "agent_id", "run_id"]
-"""Metadata that a node carries and that neither a prompt nor an embedding should."""
+"""Metadata of a node that is left out of prompts and embeddings."""
 
 
 class TemporalDominance(BaseNodePostprocessor):
-    """Takes out of retrieved nodes those that a newer one contradicts.
+    """Removes the nodes that a newer one contradicts.
 
-    A node's time is looked up in its metadata, under `time_key` or the usual names. With
-    `mode="annotate"` nothing goes: contradicted nodes come back as copies that name the newer one
-    under `shadowed_by` in their metadata.
+    A node's time is looked up in its metadata, under `time_key` or the common names. With
+    `mode="annotate"` nothing is removed: contradicted nodes are replaced by copies that name the
+    newer one under `shadowed_by` in their metadata.
     """
 
     oracle: Any = Field(default=None, exclude=True)
@@ -59,7 +59,7 @@ class TemporalDominance(BaseNodePostprocessor):
 
     @classmethod
     def class_name(cls) -> str:
-        """Returns the name under which LlamaIndex serialises it."""
+        """Returns the name that LlamaIndex serialises it under."""
         return "TemporalDominance"
 
     def _postprocess_nodes(
@@ -80,7 +80,7 @@ class TemporalDominance(BaseNodePostprocessor):
 
 
 class GCMemRetriever(BaseRetriever):
-    """Retrieves from a `Memory` what is still true, at most k nodes."""
+    """Retrieves at most k nodes from a `Memory` that are still true."""
 
     def __init__(
         self,
@@ -104,12 +104,12 @@ class GCMemRetriever(BaseRetriever):
 
 
 class GCMemBlock(BaseMemoryBlock[str]):
-    """Long-term memory for a LlamaIndex `Memory`: keeps what leaves the chat, tells what holds.
+    """Long-term memory for a LlamaIndex `Memory`: stores old messages, returns what is still true.
 
-    The latest user message is the question. The `recent` messages before it, which the block was
-    not given yet, contradict what it remembers as well, where `recent` is not 0. A message
-    happened at the time in its `additional_kwargs` ("at", "timestamp", …), otherwise when it was
-    handed over. Only `roles` are kept: what an assistant says was read from memory before.
+    The latest user message is the question. The `recent` messages before it, which are not stored
+    yet, can also contradict what is stored. The time of a message comes from its
+    `additional_kwargs` ("at", "timestamp", …); otherwise it is the time of storing. Only messages
+    of `roles` are stored: an assistant often repeats what it read from memory.
     """
 
     name: str = "known_facts"
@@ -149,7 +149,7 @@ class GCMemBlock(BaseMemoryBlock[str]):
         return "\n".join(as_line(hit) for hit in found if hit.chunk.id in live)
 
     def _still_true(self, found: SearchResult, chat: Sequence[ChatMessage]) -> set[str]:
-        """Returns the ids of what was found that no message of the running chat contradicts."""
+        """Returns the ids of the found chunks that no message of the current chat contradicts."""
         if not chat:
             return {hit.chunk.id for hit in found}
         scope = Scope(**self._scope())
@@ -171,7 +171,7 @@ def _as_turn(message: ChatMessage) -> Turn:
 
 
 def _as_candidate(turn: Turn, *, scope: Scope, now: datetime) -> Candidate:
-    # The id is made of the content, since the memory's oracle remembers its verdicts by id.
+    # The id depends on the content, since the memory's oracle caches verdicts by id.
     content = repr((turn.text, turn.speaker, turn.at, scope))
     chunk = Chunk(
         id=f"chat-{sha256(content.encode()).hexdigest()}",
@@ -203,7 +203,7 @@ def _annotated(hit: NodeWithScore, witness: NodeWithScore | None) -> NodeWithSco
     if witness is None:
         return hit
     newer = witness.node
-    reason = proof(id=newer.node_id, text=newer.get_content(MetadataMode.NONE))
-    # A copy: indexes hand out their own nodes, and the next question may be another.
+    reason = witness_fields(id=newer.node_id, text=newer.get_content(MetadataMode.NONE))
+    # A copy: indexes return their own nodes, which must not change for the next question.
     node = hit.node.model_copy(update={"metadata": {**hit.node.metadata, SHADOWED_BY: reason}})
     return NodeWithScore(node=node, score=hit.score)

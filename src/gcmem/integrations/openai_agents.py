@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: a session whose history leaves out what is no longer true.
+"""OpenAI Agents SDK: a session whose history leaves out messages that are no longer true.
 
 Needs the extra `openai-agents`.
 """
@@ -28,19 +28,19 @@ Item = dict[str, Any]
 HistoryMode = Literal["drop", "annotate"]
 
 ITEM, ITEM_ID = "item", "item_id"
-"""Metadata keys: the SDK's item as it came, and the id that its chunks share."""
+"""Metadata keys: the unchanged SDK item, and the id that its chunks share."""
 TRANSCRIPT = "/transcript"
 LABEL_CHARS = 300
-"""So much of an item's text is its chunk in the transcript; the item itself is kept whole."""
+"""Maximum length of an item's chunk text in the transcript. The metadata holds the whole item."""
 
 
 class GCMemSession:
-    """A conversation kept in a `Memory`: pass it as `session=` to `Runner.run`.
+    """A conversation stored in a `Memory`: pass it as `session=` to `Runner.run`.
 
-    The transcript keeps every item as it came. What the user states is also remembered under
-    `user_id` and `run_id=session_id`, where other sessions and `memory.search` find it.
-    `get_items`, which is what the model sees, leaves out messages that something newer the user
-    said contradicts, in this session or another (`mode="drop"`), or marks them (`"annotate"`).
+    The transcript keeps every item unchanged. The user's statements are also stored under
+    `user_id` and `run_id=session_id`, where other sessions and `memory.search` find them.
+    The model sees the result of `get_items`: it leaves out messages that a newer statement of the
+    user contradicts, in any session (`mode="drop"`), or marks them (`"annotate"`).
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class GCMemSession:
         window: int = 100,
         session_settings: SessionSettings | None = None,
     ) -> None:
-        """Opens the session; `window` is how many of the newest statements are compared.
+        """Opens the session; the newest `window` statements are compared.
 
-        An oracle that may not remove only annotates, as in `Memory.search`.
+        An unqualified oracle only annotates, as in `Memory.search`.
         """
         check_choice(mode, name="mode", allowed=get_args(HistoryMode))
         self.session_id = session_id
@@ -73,27 +73,27 @@ class GCMemSession:
         return await asyncio.to_thread(self._live_items, limit)
 
     async def add_items(self, items: Sequence[Item]) -> None:
-        """Keeps items, and remembers what the user states in them."""
+        """Stores items, and the user's statements in them."""
         await asyncio.to_thread(self._add, items)
 
     async def pop_item(self) -> Item | None:
-        """Erases the newest item, still true or not, and returns it."""
+        """Deletes the newest item, true or not, and returns it."""
         return await asyncio.to_thread(self._pop)
 
     async def clear_session(self) -> None:
-        """Erases the session, and what was remembered from it."""
+        """Deletes the session and the statements stored from it."""
         await asyncio.to_thread(self._clear)
 
     async def all_items(self) -> list[Item]:
-        """Returns every item as it came, for people to read."""
+        """Returns every item unchanged, for people to read."""
         return await asyncio.to_thread(lambda: [dict(r.metadata[ITEM]) for r in self._records()])
 
     async def shadows(self) -> tuple[Shadow, ...]:
-        """Returns what is left out of this session's history, each with its witness."""
+        """Returns the messages left out of this session's history, each with its witness."""
         return await asyncio.to_thread(lambda: tuple(self._stale(self._records()).values()))
 
     def _records(self) -> list[Chunk]:
-        """The transcript, one chunk an item."""
+        """Returns the transcript, one chunk per item."""
         chunks = self._memory.get_all(run_id=self._transcript)
         first = {chunk.metadata[ITEM_ID]: chunk for chunk in reversed(chunks)}
         return list(reversed(first.values()))
@@ -109,7 +109,7 @@ class GCMemSession:
                 statements.append(
                     Turn(text=text, speaker=speaker, session=self.session_id, metadata=link)
                 )
-        # The transcript first: it is whole in one step, and all that the SDK reads back.
+        # The transcript first: one write stores all of it, and the SDK reads nothing else.
         self._memory.add(records, run_id=self._transcript)
         self._memory.add(
             statements,
@@ -137,7 +137,7 @@ class GCMemSession:
     def _stale(self, records: Sequence[Chunk]) -> dict[str, Shadow]:
         """Returns the shadows of this session's items, by item id."""
         scope = self._scope
-        # What a known user said anywhere counts; without one, the session is all there is.
+        # Use the user's statements from every session; without a user, only this session's.
         heard = self._memory.history(
             user_id=scope.user_id,
             agent_id=scope.agent_id,
@@ -151,7 +151,7 @@ class GCMemSession:
             if record.speaker == ASSISTANT
         ]
         shadows = superseded([*heard, *said[-self._window :]], resolver=self._memory.resolver)
-        # A long message stays as long as one of its chunks is still true.
+        # A message of several chunks stays while one of them is still true.
         live = {c.metadata.get(ITEM_ID) for c in heard if c.id not in shadows}
         stale = {s.candidate.chunk.metadata.get(ITEM_ID): s for s in shadows.values()}
         mine = [str(record.metadata[ITEM_ID]) for record in records]
@@ -169,14 +169,14 @@ class GCMemSession:
             elif not self._drops:
                 items.append(_annotated(item, note(shadow)))
             elif record.speaker == ASSISTANT:
-                # The API refuses reasoning without the message that it led to.
+                # The API rejects reasoning without the message that follows it.
                 while items and items[-1].get("type") == "reasoning":
                     items.pop()
         return items if limit is None else items[max(0, len(items) - limit) :]
 
 
 def _text(item: Item) -> str:
-    """Returns what a message says; calls, their results and reasoning say nothing themselves."""
+    """Returns the text of a message; empty for tool calls, their results and reasoning."""
     return flatten(item.get("content") or "") if item.get("type", "message") == "message" else ""
 
 

@@ -1,4 +1,4 @@
-"""Pydantic AI: memory as tools, and a history without what is no longer true.
+"""Pydantic AI: memory tools, and a history without turns that are no longer true.
 
 Needs the extra `pydantic-ai`.
 """
@@ -37,7 +37,7 @@ except ModuleNotFoundError:
 HistoryMode = Literal["drop", "annotate"]
 UserId = str | Callable[[RunContext[Any]], str] | None
 Place = tuple[int, int]
-"""Where a part is: the number of its message, and its number in there."""
+"""The position of a part: message number, part number."""
 
 REMOVED = "[A message that is no longer true was removed.]"
 
@@ -45,7 +45,7 @@ REMOVED = "[A message that is no longer true was removed.]"
 def memory_toolset(
     memory: Memory, *, user_id: UserId = None, agent_id: str | None = None, k: int = 5
 ) -> FunctionToolset[Any]:
-    """Returns the tools add_memory, search_memory and ask_memory, for one user's memory.
+    """Returns the tools add_memory, search_memory and ask_memory for one user.
 
     `user_id` may be a function of the run's context, such as `lambda ctx: ctx.deps.user_id`.
     """
@@ -75,11 +75,11 @@ def memory_toolset(
 
 
 class SupersededTurns:
-    """Takes out of a history the turns that something newer the user said contradicts.
+    """Removes turns from a history that a newer statement of the user contradicts.
 
     Pass `SupersededTurns().capability()` to an agent: the model sees the shortened history, and
-    `all_messages()` stays whole. The object itself is a history processor, for `ProcessHistory`;
-    that one also rewrites `all_messages()`. Tool calls and their results are never touched.
+    `all_messages()` stays complete. The object itself is a history processor for `ProcessHistory`,
+    which also changes `all_messages()`. Tool calls and their results never change.
     """
 
     def __init__(
@@ -89,16 +89,16 @@ class SupersededTurns:
         mode: HistoryMode = "drop",
         require_qualified: bool = True,
     ) -> None:
-        """Takes the shipped oracle unless told otherwise; an unfit oracle only annotates."""
+        """Uses the shipped oracle by default; an unqualified oracle only annotates."""
         check_choice(mode, name="mode", allowed=get_args(HistoryMode))
-        # An agent sends the same history with every request: what was judged is not judged again.
+        # An agent sends the same history with every request, so verdicts are cached.
         self._resolver = make_resolver(
             oracle, require_qualified=require_qualified, verdicts=SQLiteVerdicts()
         )
         self._drops = mode == "drop" and self._resolver.policy.removes
 
     def __call__(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-        """Returns the messages without the superseded turns, or with a note on them."""
+        """Returns the messages without the superseded turns, or with notes on them."""
         places = _statements(messages)
         shadows = superseded(list(places.values()), resolver=self._resolver)
         stale = {place: shadows[c.id] for place, c in places.items() if c.id in shadows}
@@ -109,13 +109,13 @@ class SupersededTurns:
         return [message for message in kept if message is not None]
 
     def shadows(self, messages: Sequence[ModelMessage]) -> tuple[Shadow, ...]:
-        """Returns what would be taken out, each with its witness."""
+        """Returns the turns that would be removed, each with its witness."""
         return tuple(
             superseded(list(_statements(messages).values()), resolver=self._resolver).values()
         )
 
     def capability(self) -> Hooks[Any]:
-        """Returns this as a capability that changes what the model sees and nothing else."""
+        """Returns a capability that changes only what the model sees."""
 
         async def before_model_request(
             _ctx: RunContext[Any], request: ModelRequestContext
@@ -128,7 +128,7 @@ class SupersededTurns:
 
 
 def _statements(messages: Sequence[ModelMessage]) -> dict[Place, Chunk]:
-    """Returns the texts that people and the model wrote, by place, in order."""
+    """Returns the texts of the user and the model, by place, in order."""
     seen: Counter[str] = Counter()
     found: dict[Place, Chunk] = {}
     for n, message in enumerate(messages):
@@ -139,7 +139,7 @@ def _statements(messages: Sequence[ModelMessage]) -> dict[Place, Chunk]:
                 speaker, at = ASSISTANT, message.timestamp
             else:
                 continue
-            # By content, since verdicts are kept by id, and one oracle may serve many histories.
+            # Ids depend on content: verdicts are cached by id and shared by many histories.
             key = f"{speaker}\n{at}\n{part.content}"
             seen[key] += 1
             digest = hashlib.sha256(f"{seen[key]}\n{key}".encode()).hexdigest()
@@ -162,13 +162,13 @@ def _annotated(message: ModelMessage, n: int, stale: dict[Place, Shadow]) -> Mod
 def _without(
     message: ModelMessage, n: int, stale: dict[Place, Shadow], opening: Place | None
 ) -> ModelMessage | None:
-    """Returns the message without its stale parts; None where nothing worth sending is left."""
+    """Returns the message without its stale parts, or None if nothing useful is left."""
     parts: list[Any] = []
     for m, part in enumerate(message.parts):
         if (n, m) not in stale:
             parts.append(part)
         elif (n, m) == opening:
-            # Some providers want the user to speak first.
+            # Some providers require the first message to be the user's.
             parts.append(replace(part, content=REMOVED))
     if len(parts) == len(message.parts) and not any(place[0] == n for place in stale):
         return message

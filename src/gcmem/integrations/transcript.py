@@ -1,4 +1,4 @@
-"""Which turns of a conversation are no longer true; no framework is imported here."""
+"""Finds the turns of a conversation that are no longer true. Imports no framework."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from gcmem.protocols import CandidateResolver
 from gcmem.sentences import states_something
 from gcmem.types import Candidate, CandidateSet, Chunk, Shadow
 
-LONGEST = 1000
-"""A turn of more characters than this says more than one thing, so it stays."""
+MAX_TURN_CHARS = 1000
+"""A longer turn says more than one thing, so it is not judged."""
 
 
 def superseded(chunks: Sequence[Chunk], *, resolver: CandidateResolver) -> dict[str, Shadow]:
-    """Returns the chunks that a newer one contradicts, by id, each with its witness.
+    """Returns the shadows of the chunks that a newer one contradicts, by chunk id.
 
-    Long turns are neither removed nor witnesses. Only what people said is a witness: a mistake of
-    the model unseats nobody. No question is asked, since the same history serves many.
+    Long turns are neither removed nor witnesses. Only people's turns can be witnesses, since the
+    model makes mistakes. The chunks are judged without a question, so that any question can follow.
     """
-    telling = [c for c in chunks if len(c.text) <= LONGEST and states_something(c.text)]
-    heard = [chunk for chunk in telling if chunk.speaker != ASSISTANT]
-    shadows = _shadows(heard, resolver)
-    if len(heard) == len(telling):
+    statements = [c for c in chunks if len(c.text) <= MAX_TURN_CHARS and states_something(c.text)]
+    by_people = [chunk for chunk in statements if chunk.speaker != ASSISTANT]
+    shadows = _shadows(by_people, resolver)
+    if len(by_people) == len(statements):
         return shadows
-    # Under a name each, the model's turns are held against what was heard, not against each other.
+    # Each of the model's turns gets its own name: only people's turns can then contradict it.
     named = [
         replace(chunk, speaker=f"{ASSISTANT} {n}" if chunk.speaker == ASSISTANT else "user")
-        for n, chunk in enumerate(telling)
+        for n, chunk in enumerate(statements)
     ]
-    said = {chunk.id: chunk for chunk in telling if chunk.speaker == ASSISTANT}
+    by_model = {chunk.id: chunk for chunk in statements if chunk.speaker == ASSISTANT}
     for chunk_id, shadow in _shadows(named, resolver).items():
-        if chunk_id in said and shadow.witness.chunk.id not in said:
-            candidate = replace(shadow.candidate, chunk=said[chunk_id])
+        if chunk_id in by_model and shadow.witness.chunk.id not in by_model:
+            candidate = replace(shadow.candidate, chunk=by_model[chunk_id])
             shadows[chunk_id] = replace(shadow, candidate=candidate)
     return shadows
 
 
 def note(shadow: Shadow) -> str:
-    """Returns the words that mark a turn which stays although it is no longer true."""
+    """Returns the note for a turn that is no longer true but stays in the history."""
     witness = shadow.witness.chunk
     when = "" if witness.at is None else f" since {witness.at:%Y-%m-%d}"
     return f"[no longer true{when}: {witness.text}]"

@@ -1,4 +1,4 @@
-"""Judges ahead: new chunks against their neighbours, so that searches find the verdicts ready."""
+"""Judges new chunks against similar older ones in advance, so that searches find the verdicts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from gcmem.errors import InvalidInputError
 from gcmem.protocols import CandidateResolver, Encoder, Progress, Store
 from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter
 
-NEIGHBOURS = 8
-PAGE = 64
+NEIGHBOURS_PER_CHUNK = 8
+CHUNKS_PER_PAGE = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,19 +29,19 @@ def link(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> Linked:
-    """Judges the chunks that this oracle has not judged yet and returns what it found.
+    """Judges the chunks that this oracle has not judged yet and returns the counts.
 
-    Each is held against the older chunks of its scope that are most similar to it; the resolver
-    keeps the conflicts it finds. Stopped at any moment, the next call goes on behind the last
-    finished page. Searches are right without it, and never wait for it.
+    Each chunk is compared with the most similar older chunks of its scope; the resolver saves the
+    conflicts. An interrupted call loses at most one page: the next call continues after the last
+    finished one. Searches work without it and never wait for it.
     """
     if store.verdicts is None:
-        raise InvalidInputError("this store keeps no verdicts, so there is nowhere to link to")
+        raise InvalidInputError("this store can't save verdicts, so there is nothing to link")
     done = conflicts = 0
     cursor = store.verdicts.linked_up_to(resolver.oracle.id)
     total = sum(1 for _ in store.log.scan(ChunkFilter(), after_seq=cursor, limit=limit))
     while done < total:
-        size = min(PAGE, total - done)
+        size = min(CHUNKS_PER_PAGE, total - done)
         page = list(store.log.scan(ChunkFilter(), after_seq=cursor, limit=size))
         if not page:
             break
@@ -62,12 +62,12 @@ def link(
 def _neighbourhoods(
     store: Store, encoder: Encoder, page: list[Chunk]
 ) -> list[tuple[Chunk, CandidateSet]]:
-    """Returns each chunk with a set of it and the older chunks that are most similar to it."""
+    """Returns each chunk with a candidate set of it and the most similar older chunks."""
     found = []
     for chunk, vector in zip(page, encoder.encode([c.text for c in page]), strict=True):
-        # Within the chunk's own scope: what another user said is nobody's business here.
+        # Only the chunk's own scope: one user's chunks must not affect another's.
         where = ChunkFilter(scope=chunk.scope, as_of=chunk.at)
-        hits = store.index.search(vector[None], k=NEIGHBOURS + 1, where=where)[0]
+        hits = store.index.search(vector[None], k=NEIGHBOURS_PER_CHUNK + 1, where=where)[0]
         scores = dict(hits)
         near = [c for c in store.log.get(list(scores)).values() if c.scope == chunk.scope]
         items = [

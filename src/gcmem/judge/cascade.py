@@ -1,4 +1,4 @@
-"""A cheap classifier first, and a better oracle for what it is unsure of."""
+"""Asks a cheap classifier first, and a better oracle about the pairs it is unsure of."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gcmem.types import CandidateSet, Chunk, Conflict
 
 
 class CascadeOracle:
-    """Lets `first` decide the pairs that it is sure of and asks `second` about the others.
+    """Lets `first` decide the pairs it is sure of and asks `second` about the others.
 
-    A score of `high` or more is a conflict and one of `low` or less is none; `last_asked` is how
-    many pairs of the last set lay between.
+    A score of at least `high` is a conflict; a score of at most `low` is not. `last_asked` counts
+    the pairs of the last set that `second` was asked about.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class CascadeOracle:
         self.last_asked = 0
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
-        """Returns the conflicts of both, each pair once, older first."""
+        """Returns the conflicts that either found, each pair once, older chunk first."""
         pairs = possible_pairs(candidates)
         texts = [(older.text, newer.text) for older, newer in pairs]
         scores = self._first.score(candidates.query, texts) if pairs else []
@@ -44,7 +44,7 @@ class CascadeOracle:
         for (older, newer), score in zip(pairs, scores, strict=True):
             if score >= self._high:
                 sure.append(self._conflict(older, newer, score))
-            elif not score <= self._low:  # a score that is no number is no verdict either
+            elif not score <= self._low:  # NaN is not a verdict: ask the second oracle
                 unsure.append((older, newer))
         self.last_asked = len(unsure)
         return (*sure, *self._second_opinion(candidates, unsure))
@@ -60,7 +60,7 @@ class CascadeOracle:
         for conflict in self._second.judge(replace(candidates, items=items)):
             pair = frozenset((conflict.older, conflict.newer))
             scores[pair] = max(conflict.score, scores.get(pair, 0.0))
-        # The second oracle also sees pairs that are settled already: those stay settled.
+        # The second oracle also sees pairs that the first has decided: ignore its opinion on those.
         return [
             self._conflict(older, newer, scores[pair])
             for older, newer in unsure

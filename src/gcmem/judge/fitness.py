@@ -1,4 +1,4 @@
-"""What is known of how fit oracles are, and what follows: may an oracle remove anything?"""
+"""Records how fit each oracle is, and decides whether it may remove chunks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gcmem.types import Fitness
 
 SHIPPED_RECORD = Path(__file__).parents[1] / "models" / "kappa" / "qualification.json"
 RECORD = Path("~/.gcmem/qualified.json")
-"""Where `gcmem qualify` keeps what it measured. Only the command line and the servers read it."""
+"""Where `gcmem qualify` saves its results. Only the command line and the servers read it."""
 
 
 def save_fitness(oracle_id: str, fitness: Fitness, *, record: Path = RECORD) -> None:
-    """Keeps how fit an oracle is, under its id."""
+    """Saves the fitness of an oracle under its id."""
     try:
         path = record.expanduser()
         make_private_folder(path.parent)
@@ -29,11 +29,11 @@ def save_fitness(oracle_id: str, fitness: Fitness, *, record: Path = RECORD) -> 
         write_private(temporary, json.dumps(known, indent=2) + "\n")
         temporary.replace(path)
     except (OSError, RuntimeError) as error:
-        raise StoreUnavailableError(f"the result can't be kept in {record}: {error}") from error
+        raise StoreUnavailableError(f"can't save the result in {record}: {error}") from error
 
 
 def load_fitness(record: Path = RECORD) -> dict[str, Fitness]:
-    """Returns what a record says of each oracle, by id; nothing where there is no record."""
+    """Returns the fitness of each oracle in a record, by id; empty if there is no record."""
     try:
         found = json.loads(record.expanduser().read_text("utf-8"))
     except (OSError, ValueError, RuntimeError):
@@ -43,23 +43,23 @@ def load_fitness(record: Path = RECORD) -> dict[str, Fitness]:
 
 
 def fitness_of(oracle_id: str, qualification: Mapping[str, Fitness]) -> Fitness | None:
-    """Returns how fit an oracle is; None where nobody measured it.
+    """Returns the fitness of an oracle, or None if it was never measured.
 
-    What came with the release counts more: it was measured on more than others are likely to have.
+    The shipped record overrides `qualification`: it was measured on more data.
     """
     return {**qualification, **load_fitness(SHIPPED_RECORD)}.get(oracle_id)
 
 
 def may_remove(oracle: ConflictOracle, qualification: Mapping[str, Fitness]) -> bool:
-    """Tells whether an oracle may remove chunks, and warns where it may only annotate."""
+    """Returns whether an oracle may remove chunks. Warns if it may only annotate."""
     known = fitness_of(oracle.id, qualification)
     if known in ("optimal", "marginal"):
         return True
     why = "was measured as unfit" if known == "unfit" else "was never measured"
     warnings.warn(
-        f"oracle {oracle.id!r} {why}, so it only annotates: what it would remove stays in the "
-        "results. Measure it with `gcmem qualify` and pass qualification=load_fitness(), or remove "
-        "all the same with require_qualified=False, on the command line --unqualified",
+        f"oracle {oracle.id!r} {why}, so it only annotates: stale chunks stay in the results. "
+        "Measure it with `gcmem qualify` and pass qualification=load_fitness(), or force removal "
+        "with require_qualified=False (on the command line: --unqualified)",
         UnqualifiedOracleWarning,
         stacklevel=4,
     )

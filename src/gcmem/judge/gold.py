@@ -1,4 +1,4 @@
-"""An oracle that knows the truth, for tests and benchmarks."""
+"""An oracle that answers from labels, for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gcmem.types import CandidateSet, Conflict
 
 
 class GoldOracle:
-    """Answers from labelled pairs of chunk ids, in either order, each with score 1."""
+    """Reports labelled pairs of chunk ids, in either order, with score 1."""
 
     id = "gold@1"
 
@@ -17,7 +17,7 @@ class GoldOracle:
         self._pairs = {frozenset(pair) for pair in pairs}
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
-        """Returns the labelled pairs that are both in the set."""
+        """Returns the labelled pairs whose two chunks are in the set."""
         ids = [item.chunk.id for item in candidates]
         return tuple(
             Conflict(older=a, newer=b, score=1.0, oracle=self.id)

@@ -1,4 +1,4 @@
-"""Labelled pairs and sets, by which an oracle is measured."""
+"""Labelled pairs and sets, used to measure oracles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledPair:
-    """Two texts, the question they are judged by, and whether they conflict."""
+    """Two texts, the question asked, and whether the texts conflict."""
 
     older: str
     newer: str
@@ -32,7 +32,7 @@ class LabelledPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledSet:
-    """A whole memory with its contradictions, and what must be kept."""
+    """A candidate set with its known conflicts and the ids of chunks that must be kept."""
 
     candidates: CandidateSet
     conflicts: tuple[tuple[str, str], ...]
@@ -83,7 +83,7 @@ def _pair(row: Any) -> LabelledPair:
 
 def _text(value: Any, name: str) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{name} must be a text, not {value!r}")
+        raise ValueError(f"{name} must be a non-empty string, not {value!r}")
     return value
 
 
@@ -118,8 +118,8 @@ def _labelled_set(row: Any) -> LabelledSet:
     )
 
 
-def set_of(pair: LabelledPair) -> CandidateSet:
-    """Returns a pair as a candidate set, a day apart."""
+def pair_as_set(pair: LabelledPair) -> CandidateSet:
+    """Returns a pair as a candidate set; the newer text is a day younger."""
     texts = (pair.older, pair.newer)
     return CandidateSet(
         query=pair.question,

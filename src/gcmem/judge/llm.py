@@ -1,4 +1,4 @@
-"""A language model as the conflict oracle."""
+"""A conflict oracle that asks a language model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gcmem.types import CandidateSet, Chunk, Conflict, check_choice
 
 Style = Literal["listwise", "pairwise"]
 
-LEAST_CONFIDENCE = 0.5
+MIN_CONFIDENCE = 0.5
 
 SYSTEM = (
     f"You find memories that can't both be true now. {HOW_QUOTED}\n"
@@ -30,7 +30,7 @@ ASK_PAIR = (
     "Does the newer memory conflict with the older one? Answer true or false, and how sure you "
     "are, as a confidence from 0 to 1."
 )
-# One witness is enough to shadow a chunk; listing them all would not fit into the reply.
+# One witness is enough to shadow a chunk; a list of all would not fit into the reply.
 ASK_LIST = (
     "Which memories no longer hold because a newer one conflicts with them? List each such older "
     "memory once, by its number, with the number of the newest memory that conflicts with it and "
@@ -68,10 +68,10 @@ LIST_SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMUsage:
-    """What one judgement took, or several: calls and tokens, and what could not be used.
+    """Calls, tokens and failures of one or more judgements.
 
-    `malformed` counts replies, and entries of a list, that can't be read as a verdict; `unjudged`
-    counts the pairs that nobody was asked about, because of `max_pairs` or the budget.
+    `malformed` counts unreadable replies and list entries; `unjudged` counts the pairs that were
+    skipped because of `max_pairs` or the token budget.
     """
 
     calls: int = 0
@@ -89,12 +89,11 @@ class LLMUsage:
 
 
 class LLMOracle:
-    """Asks any chat model, once for the whole set ("listwise") or once a pair ("pairwise").
+    """Asks any chat model, once per set ("listwise") or once per pair ("pairwise").
 
-    A reply that can't be read counts as no conflict, never as a guess; `last_usage` tells how many
-    there were, and `total_usage` how many since the oracle was made. `max_tokens_total` is a
-    budget for all that time: once it is spent no further call is made, though calls already under
-    way are finished.
+    An unreadable reply counts as no conflict. `last_usage` describes the last judgement,
+    `total_usage` all since the oracle was created. `max_tokens_total` is a budget for the oracle's
+    lifetime: once it is spent no new call starts, but running calls finish.
     """
 
     def __init__(
@@ -106,9 +105,9 @@ class LLMOracle:
         max_pairs: int = 200,
         max_tokens_total: int | None = None,
     ) -> None:
-        """`max_workers` and `max_pairs` are for the pairwise style only.
+        """`max_workers` and `max_pairs` apply to the pairwise style only.
 
-        The listwise reply takes up to about 25 tokens a chunk: give the model that much room.
+        A listwise reply needs up to about 25 tokens per chunk: set the model's limit accordingly.
         """
         check_choice(style, name="style", allowed=get_args(Style))
         if max_workers < 1 or max_pairs < 1:
@@ -128,20 +127,20 @@ class LLMOracle:
         self.last_usage = self.total_usage = LLMUsage()
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
-        """Returns the conflicts of which the model is at least half sure."""
+        """Returns the conflicts that the model reports with a confidence of at least 0.5."""
         tally = _Tally()
         try:
             if self._style == "pairwise":
                 return self._pairwise(candidates, tally)
             return self._listwise(candidates, tally)
         finally:
-            # One assignment of a frozen value: a reader in another thread never sees half of it.
+            # Assign a frozen value at once, so that other threads never see it half updated.
             self.last_usage = tally.usage
             with self._lock:
                 self.total_usage += tally.usage
 
     def _pairwise(self, candidates: CandidateSet, tally: _Tally) -> tuple[Conflict, ...]:
-        # Newest witnesses first: where not all pairs can be asked, those decide the most.
+        # Newest witnesses first: if `max_pairs` cuts the list, they matter most.
         pairs = sorted(
             possible_pairs(candidates),
             key=lambda pair: (by_time(pair[1]), by_time(pair[0])),
@@ -164,7 +163,7 @@ class LLMOracle:
         return tuple(
             Conflict(older=older.id, newer=newer.id, score=score, oracle=self.id)
             for (older, newer), score in zip(asked, scores, strict=True)
-            if score >= LEAST_CONFIDENCE
+            if score >= MIN_CONFIDENCE
         )
 
     def _listwise(self, candidates: CandidateSet, tally: _Tally) -> tuple[Conflict, ...]:
@@ -174,7 +173,7 @@ class LLMOracle:
         chunks = sorted((item.chunk for item in candidates), key=by_time)
         users = list(dict.fromkeys(chunk.scope.user_id for chunk in chunks))
         tags = [
-            # Whose memory it is matters where there are several people; their ids need not leave.
+            # With several users, number them: the model must tell them apart without their ids.
             memory_tag(chunk, number=number, person=users.index(chunk.scope.user_id) + 1)
             if len(users) > 1
             else memory_tag(chunk, number=number)
@@ -192,13 +191,13 @@ class LLMOracle:
         return tuple(
             Conflict(older=older, newer=newer, score=score, oracle=self.id)
             for (older, newer), score in scores.items()
-            if score >= LEAST_CONFIDENCE
+            if score >= MIN_CONFIDENCE
         )
 
     def _ask(
         self, user: str, schema: dict[str, Any], tally: _Tally, *, pairs: int
     ) -> dict[str, Any] | None:
-        """Returns the reply, or None where it can't be read or the budget is spent."""
+        """Returns the reply, or None if it is unreadable or the budget is spent."""
         with self._lock:
             spent = (
                 self._max_tokens_total is not None and self._tokens_total >= self._max_tokens_total
@@ -223,7 +222,7 @@ class LLMOracle:
 
 
 class _Tally:
-    """Adds up what the threads of one judgement report."""
+    """Adds up the usage of one judgement's threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -238,7 +237,7 @@ class _Tally:
 
 
 def _message(candidates: CandidateSet, tags: list[str], task: str) -> str:
-    """Returns the user message: the memories oldest first, the question, what to do."""
+    """Returns the user message: the memories oldest first, the question, the task."""
     lines = [quoted(tags), "", f"Question: {candidates.query}"]
     if candidates.options:
         lines.append("Possible answers: " + " | ".join(candidates.options))
@@ -246,15 +245,15 @@ def _message(candidates: CandidateSet, tags: list[str], task: str) -> str:
 
 
 def _entry_pair(entry: dict[str, Any], chunks: list[Chunk]) -> tuple[str, str] | None:
-    """Returns the ids that a list entry names, older first; None where it names no possible pair.
+    """Returns the two ids of a list entry, older first, or None if they can't conflict.
 
-    The chunks' own times decide which is older: a model that swaps the two is still understood.
+    The chunks' times decide which is older, in case the model swapped the two.
     """
     first, second = entry["older"], entry["newer"]
     if not (1 <= first <= len(chunks) and 1 <= second <= len(chunks)):
         return None
     a, b = chunks[first - 1], chunks[second - 1]
-    if not can_conflict(a, b):  # which includes a chunk against itself
+    if not can_conflict(a, b):  # also rejects a chunk paired with itself
         return None
     older, newer = in_order(a, b)
     return older.id, newer.id

@@ -1,4 +1,4 @@
-"""Any NLI cross-encoder as a pair classifier: exported to ONNX, or of sentence-transformers."""
+"""A pair classifier around any NLI cross-encoder, in ONNX or sentence-transformers format."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ ONNX_FILES = ("model.onnx", "onnx/model.onnx")
 TORCH_FILES = ("model.safetensors", "pytorch_model.bin")
 Logits = Callable[[str, str], NDArray[np.float64]]
 MAX_TOKENS = 512
-"""The longest pair that is read; every common NLI model has been trained up to here."""
+"""Longer pairs are cut; every common NLI model was trained up to this length."""
 
 
 class NLIClassifier:
     """Scores a pair by the probability of "contradiction", averaged over both orders.
 
-    The folder holds `model.onnx` (or `onnx/model.onnx`), `tokenizer.json` and `config.json`; or,
-    without an ONNX file, a cross-encoder of sentence-transformers, which needs the extra of that
-    name. NLI models know no question, so it plays no part. The model is loaded at first use.
+    The folder holds `model.onnx` (or `onnx/model.onnx`), `tokenizer.json` and `config.json`.
+    Without an ONNX file it must hold a sentence-transformers cross-encoder, which needs the extra
+    of that name. The question is ignored. The model is loaded at first use.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class NLIClassifier:
         labels: Mapping[int, str] | None = None,
         threads: int = 1,
     ) -> None:
-        """`labels` (logit number to name) overrides the config's.
+        """`labels` (logit number to name) overrides the labels in the config.
 
-        `threads` is how many cores an ONNX model uses, 0 for all.
+        `threads` is the number of cores an ONNX model uses; 0 means all.
         """
         self._folder = Path(folder)
         self._model_file = self._find(*ONNX_FILES, *TORCH_FILES)
@@ -51,15 +51,15 @@ class NLIClassifier:
         self._threads = threads
         self._lock = threading.Lock()
         self._logits: Logits | None = None
-        # Verdicts are kept under this name: another model in the same folder must have another.
+        # Verdicts are saved under this id, so a different model in the same folder needs a new one.
         self.id = f"nli:{self._folder.resolve().name}:{self._fingerprint()}@1"
 
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Returns, for each pair, how surely the two contradict, from 0 to 1."""
+        """Returns the probability of a contradiction for each pair."""
         if not pairs:
             return []
         logits = self._load()
-        # One at a time: padding and int8 scaling would make a verdict depend on its neighbours.
+        # One pair at a time: padding and int8 scaling make a score depend on the rest of its batch.
         return [self._both_ways(logits, older, newer) for older, newer in pairs]
 
     def _both_ways(self, logits: Logits, older: str, newer: str) -> float:
@@ -89,7 +89,7 @@ class NLIClassifier:
             tokenizer = open_tokenizer(path)
             path = self._model_file
             session = open_model(path, threads=self._threads)
-        except Exception as error:  # both libraries raise their own, or bare Exception
+        except Exception as error:  # both libraries raise their own errors, or bare Exception
             raise InvalidInputError(f"{path} can't be loaded: {error}") from error
         self._check_inputs(session)
         tokenizer.no_padding()
@@ -123,7 +123,7 @@ class NLIClassifier:
             ) from None
         try:
             model: Any = CrossEncoder(str(self._folder), device="cpu", local_files_only=True)
-        except Exception as error:  # whatever the library and the model's own code raise
+        except Exception as error:  # the library and the model's own code may raise anything
             raise InvalidInputError(f"{self._model_file} can't be loaded: {error}") from error
 
         def logits(premise: str, hypothesis: str) -> NDArray[np.float64]:
@@ -162,9 +162,9 @@ class NLIClassifier:
         try:
             config = json.loads(path.read_text("utf-8"))
         except ValueError as error:
-            raise InvalidInputError(f"{path} is no JSON: {error}") from error
+            raise InvalidInputError(f"{path} is not valid JSON: {error}") from error
         if not isinstance(config, dict):
-            raise InvalidInputError(f"{path} holds no JSON object")
+            raise InvalidInputError(f"{path} is not a JSON object")
         return config
 
     def _config_labels(self) -> dict[int, str]:

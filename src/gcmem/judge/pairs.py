@@ -1,4 +1,4 @@
-"""Which pairs of a candidate set can conflict at all, and in which order they are put."""
+"""Lists the pairs of a candidate set that can conflict, and puts them in order."""
 
 from __future__ import annotations
 
@@ -9,33 +9,35 @@ from gcmem.types import CandidateSet, Chunk
 
 ASSISTANT = "assistant"
 ROLES = frozenset({"user", ASSISTANT, "system", "tool"})
-"""Speakers that are roles in a chat; any other speaker is somebody by name."""
+"""Speakers that are chat roles; any other speaker is a person's name."""
 UNDATED = datetime.min.replace(tzinfo=UTC)
 
 
 def can_conflict(a: Chunk, b: Chunk) -> bool:
-    """Tells whether a pair is worth asking about: one user, two texts, and a possible witness."""
+    """Returns whether two chunks can conflict: same user, different texts, a possible witness."""
     if a.scope.user_id != b.scope.user_id or a.text == b.text:
         return False
     if a.speaker == b.speaker:
         return True
     older, newer = in_order(a, b)
-    if _may_unseat(newer, older):
+    if _may_contradict(newer, older):
         return True
-    return older.precedes(newer) is None and _may_unseat(older, newer)  # either may be the newer
+    return older.precedes(newer) is None and _may_contradict(
+        older, newer
+    )  # either may be the newer
 
 
-def _may_unseat(newer: Chunk, older: Chunk) -> bool:
-    """Tells whether one speaker's words can make another's stale.
+def _may_contradict(newer: Chunk, older: Chunk) -> bool:
+    """Returns whether one speaker's words can make another speaker's words stale.
 
-    Of two with names, each speaks for themself. What an assistant says unseats nobody else: it
-    may be wrong, or have been read from memory.
+    Two named people speak only for themselves. An assistant never contradicts anybody else: it
+    may be wrong, or may repeat what it read from memory.
     """
     return newer.speaker != ASSISTANT and not ROLES.isdisjoint((older.speaker, newer.speaker))
 
 
 def in_order(a: Chunk, b: Chunk) -> tuple[Chunk, Chunk]:
-    """Older first; a pair that can't be ordered gets a fixed order, so that verdicts repeat."""
+    """Returns the two chunks, older first; without usable times, in a fixed order (by id)."""
     a_is_older = a.precedes(b)
     if a_is_older is None:
         a_is_older = a.id < b.id
@@ -43,7 +45,7 @@ def in_order(a: Chunk, b: Chunk) -> tuple[Chunk, Chunk]:
 
 
 def possible_pairs(candidates: CandidateSet) -> list[tuple[Chunk, Chunk]]:
-    """Returns every pair that can conflict, older first."""
+    """Returns every pair that can conflict, older chunk first."""
     return [
         in_order(a.chunk, b.chunk)
         for a, b in combinations(candidates, 2)
@@ -52,5 +54,5 @@ def possible_pairs(candidates: CandidateSet) -> list[tuple[Chunk, Chunk]]:
 
 
 def by_time(chunk: Chunk) -> tuple[datetime, int, str]:
-    """The key that sorts chunks oldest first, undated ones before all others."""
+    """Sort key: oldest first, undated chunks before all others."""
     return chunk.at or UNDATED, chunk.seq or 0, chunk.id

@@ -1,4 +1,4 @@
-"""Makes a conflict oracle of anything that can score a pair."""
+"""Turns any pair classifier into a conflict oracle."""
 
 from __future__ import annotations
 
@@ -21,51 +21,50 @@ Key = tuple[str, str]
 Queues = dict[str, list[Chunk]]
 
 GLANCE = " at a glance"
-"""What follows a classifier's id where its first guesses are kept."""
+"""Suffix of the classifier's id under which its quick scores are cached."""
 
 
 def closeness(
     one: Vectors, other: Vectors, question: Vectors | None, *, on_topic: float
 ) -> Vectors:
-    """Returns how close two texts a row are: the further one to the question, and to each other.
+    """Returns, for each pair, the mean of its similarity and its similarity to the question.
 
-    Two that have nothing to do with the question count as opposites, however alike they are.
-    Row by row: in a matrix product a pair's cosine would depend on the pairs around it.
+    The text less similar to the question decides the latter; if it is off the topic, the pair gets
+    -1. Rows are multiplied one by one: in a matrix product a cosine depends on the other rows.
     """
     similar: Vectors = (one * other).sum(axis=-1)
     if question is None:
         return similar
     asked = np.minimum((one * question).sum(axis=-1), (other * question).sum(axis=-1))
-    # One bound on both: much of what answers a question has few words in common with it.
+    # A low bound is enough: a text can answer a question and share few words with it.
     return np.where(asked < on_topic, np.float32(-1.0), (similar + asked) / 2)
 
 
 class TopicGate:
-    """Lets through the pairs that could matter: both on the question's topic, and on one topic.
+    """Selects the pairs worth judging: both chunks on the question's topic and similar.
 
-    A chunk that has nothing to do with the question can neither answer it nor contradict what
-    does. Of a few pairs little would be saved: for them half of the closeness is enough, and the
-    question does not count.
+    An off-topic chunk can neither answer the question nor contradict an answer. With few pairs
+    there is little to save, so half of the closeness is enough and the question is ignored.
     """
 
     def __init__(self, encoder: Encoder, settings: GateSettings | None = None) -> None:
-        """Without `settings`, those of the shipped model."""
+        """`settings` defaults to those of the shipped model."""
         self._encoder = encoder
         self.settings = settings or shipped_recipe().gate
 
     @property
     def id(self) -> str:
-        """Encoder and settings in one line."""
+        """The encoder's id and the settings in one line."""
         return describe(self.settings, encoder=self._encoder.id)
 
-    def open_to(self, candidates: CandidateSet, pairs: list[Pair]) -> list[Pair]:
-        """Returns the pairs of the set that are worth judging, the closest first."""
+    def select(self, candidates: CandidateSet, pairs: list[Pair]) -> list[Pair]:
+        """Returns the pairs that are worth judging, closest first."""
         if not pairs:
             return []
         few = len(pairs) <= self.settings.few
         asked = [] if few or not candidates.query.strip() else [candidates.query]
         chunks = {chunk.id: chunk for pair in pairs for chunk in pair}
-        # By id as well: once a chunk is erased, nobody finds its vector by its text.
+        # The key includes the id, so that nobody can find an erased chunk's vector by its text.
         keys = [("chunk", self._encoder.id, chunk.id, chunk.text) for chunk in chunks.values()]
         texts = [chunk.text for chunk in chunks.values()]
         vectors = current_call().vectors(keys, texts, self._encoder)
@@ -82,17 +81,15 @@ class TopicGate:
 
 
 class PairwiseOracle:
-    """Holds every chunk against newer ones, until one contradicts it.
+    """Compares every chunk with newer ones until one contradicts it.
 
-    The newest come first; behind a gate, the newest does, then the closest, then a few more.
-    Where the classifier has a glance, that says which of them are read first, and of many which are
-    not read at all. What has contradicted one chunk is held against the older others too, as far as
-    gate and glance let it: a fact that changed was often said many times before.
+    Without a gate, newer chunks are read newest first. With a gate, the newest is read first, then
+    the closest, then a few more. If the classifier has a quick `glance`, its scores decide which
+    are read first and, with many pairs, which are skipped. A chunk that contradicted one chunk is
+    compared with the other older chunks too: a changed fact was often stated several times.
 
-    Pairs of two users and pairs with the same text can't conflict; what the gate stops is not
-    judged, what the cache knows is not judged again. Since one witness is enough to shadow a chunk,
-    the conflicts returned are those needed for the verdict, not all that exist; a pair that can't
-    be ordered in time is always judged, so that it can be reported.
+    One witness is enough to shadow a chunk, so only the conflicts needed for the verdict are
+    returned. A pair without an order in time is always judged, so that it can be reported.
     """
 
     def __init__(
@@ -117,29 +114,31 @@ class PairwiseOracle:
             "focus": focus.id if focus else "none",
             "chain": "none",
         }
-        # What is qualified is the classifier with all that is around it.
+        # Qualification applies to the classifier together with its settings.
         self.id = oracle_id(classifier, self.parts)
 
     @as_one_call
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts that decide which chunks stay."""
-        *stages, far = self._witnesses(candidates)
+        *stages, far = self._comparison_queues(candidates)
         by_id = {item.chunk.id: item.chunk for item in candidates}
-        reading = _Reading(self.classifier, candidates.query, self._focus, self._cache)
+        pair_scores = _PairScores(self.classifier, candidates.query, self._focus, self._cache)
         every = (*stages, far)
         count = sum(len(queue) for queues in every for queue in queues.values())
         gate = self._gate.settings if self._gate else None
-        least = min(gate.promising, self._threshold) if gate and count > gate.few else 0.0
-        reading.recall((by_id[i], n) for queues in every for i in queues for n in queues[i])
+        min_glance = min(gate.promising, self._threshold) if gate and count > gate.few else 0.0
+        pair_scores.load_cached(
+            (by_id[i], n) for queues in every for i in queues for n in queues[i]
+        )
         found: list[Conflict] = []
         shadowed: set[str] = set()
         for number, near in enumerate(stages, 1):
-            while near := _left(near, by_id, shadowed):
+            while near := _still_to_judge(near, by_id, shadowed):
                 deadline.check()
-                near = reading.likeliest_first(near, by_id, least=least)
+                near = pair_scores.likeliest_first(near, by_id, min_glance=min_glance)
                 batch = [(by_id[i], queue.pop(0)) for i, queue in near.items() if queue]
                 witnesses: set[str] = set()
-                for (older, newer), score in zip(batch, reading.scores(batch), strict=True):
+                for (older, newer), score in zip(batch, pair_scores.scores(batch), strict=True):
                     if score >= self._threshold:
                         found.append(
                             Conflict(older=older.id, newer=newer.id, score=score, oracle=self.id)
@@ -153,14 +152,14 @@ class PairwiseOracle:
                         queues[i] = [n for n in queue if n.id not in witnesses]
         return tuple(found)
 
-    def _witnesses(self, candidates: CandidateSet) -> tuple[Queues, ...]:
-        """Returns, for each chunk's id, what it is held against in each stage, and last perhaps."""
+    def _comparison_queues(self, candidates: CandidateSet) -> tuple[Queues, ...]:
+        """Returns the comparison queues by stage. The last is read only for known witnesses."""
         pairs = possible_pairs(candidates)
         if self._gate is None:
             pairs.sort(key=lambda pair: by_time(pair[1]), reverse=True)
         else:
-            pairs = self._gate.open_to(candidates, pairs)
-        newer: Queues = {}  # by id: hashing whole chunks takes longer than this
+            pairs = self._gate.select(candidates, pairs)
+        newer: Queues = {}  # by id: hashing whole chunks is slow
         for one, other in pairs:
             newer.setdefault(one.id, []).append(other)
         if self._gate is None:
@@ -178,8 +177,8 @@ class PairwiseOracle:
         return stages
 
 
-def _left(queues: Queues, by_id: Mapping[str, Chunk], shadowed: set[str]) -> Queues:
-    """Returns what is still to be judged: a shadowed chunk needs no other witness."""
+def _still_to_judge(queues: Queues, by_id: Mapping[str, Chunk], shadowed: set[str]) -> Queues:
+    """Returns the queues still to be judged; a shadowed chunk needs no other witness."""
     left = {
         i: [n for n in queue if i not in shadowed or _unordered(by_id[i], n)]
         for i, queue in queues.items()
@@ -187,8 +186,8 @@ def _left(queues: Queues, by_id: Mapping[str, Chunk], shadowed: set[str]) -> Que
     return {i: queue for i, queue in left.items() if queue}
 
 
-class _Reading:
-    """What is known of the pairs of one set: scores, and glances at those not read yet."""
+class _PairScores:
+    """Scores the pairs of one set, and remembers and caches the scores."""
 
     def __init__(
         self,
@@ -202,14 +201,14 @@ class _Reading:
         self._known: dict[Key, float] = {}
         self._glanced: dict[Key, float] = {}
         self._glance = classifier.glance if isinstance(classifier, QuickClassifier) else None
-        # A second look changes scores, so those of a plain classifier are kept apart.
+        # Focus changes the scores, so they are cached apart from the classifier's own.
         recipe = getattr(classifier, "recipe", None)
         plain = PLAIN if recipe is None else recipe.parts
         self._scores_id = oracle_id(classifier, {**plain, "focus": focus.id if focus else "none"})
         self._glance_id = classifier.id + GLANCE
 
-    def recall(self, pairs: Iterable[Pair]) -> None:
-        """Looks up, at once, what the cache knows of the pairs."""
+    def load_cached(self, pairs: Iterable[Pair]) -> None:
+        """Loads the cached scores of all pairs at once."""
         if self._cache is None:
             return
         keys = [(older.id, newer.id) for older, newer in pairs]
@@ -218,23 +217,23 @@ class _Reading:
             self._glanced = self._cache.get(self._glance_id, self._question, keys)
 
     def scores(self, pairs: list[Pair]) -> list[float]:
-        """Returns how surely each pair contradicts."""
+        """Returns the score of each pair."""
         self._known |= self._read(pairs, self._known, self._scores_id, self._score)
         return [self._known[older.id, newer.id] for older, newer in pairs]
 
     def likeliest_first(
-        self, queues: Queues, by_id: Mapping[str, Chunk], *, least: float
+        self, queues: Queues, by_id: Mapping[str, Chunk], *, min_glance: float
     ) -> Queues:
-        """Returns the queues, each in the order that a glance gives, as far as it gives `least`."""
+        """Sorts the queues by quick score and drops pairs that score below `min_glance`."""
         if self._glance is None:
             return queues
         pairs = [(by_id[i], newer) for i, queue in queues.items() for newer in queue]
         unknown = [(a, b) for a, b in pairs if (a.id, b.id) not in self._known]
         self._glanced |= self._read(unknown, self._glanced, self._glance_id, self._glance)
-        # Glances first: what is known by now must not change the order that it was read in.
+        # Quick scores override full ones, so that a cached score can't change the reading order.
         glances = self._known | self._glanced
         worth = {
-            i: [n for n in queue if glances[i, n.id] >= least or _unordered(by_id[i], n)]
+            i: [n for n in queue if glances[i, n.id] >= min_glance or _unordered(by_id[i], n)]
             for i, queue in queues.items()
         }
         return {
@@ -249,7 +248,7 @@ class _Reading:
         scorer: str,
         score: Callable[[str, Sequence[tuple[str, str]]], list[float]],
     ) -> dict[Key, float]:
-        """Returns the scores of the pairs that are not known, and keeps them."""
+        """Scores the pairs that are not in `known` and caches the scores."""
         missing = [(a, b) for a, b in pairs if (a.id, b.id) not in known]
         scores = score(self._question, [(a.text, b.text) for a, b in missing]) if missing else []
         fresh = {(a.id, b.id): s for (a, b), s in zip(missing, scores, strict=True)}

@@ -1,6 +1,6 @@
-"""How an oracle is put together around a model, and the id that names all of it.
+"""The settings of an oracle around its model, and the id that identifies both.
 
-The tuned numbers are kept with the model, in its `config.json`.
+The tuned numbers are stored with the model, in its `config.json`.
 """
 
 from __future__ import annotations
@@ -17,62 +17,62 @@ SHIPPED = Path(__file__).parents[1] / "models" / "kappa"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSettings:
-    """Which pairs are worth judging, in cosines of the gate's encoder."""
+    """Which pairs are worth judging. Similarities are cosines of the gate's encoder."""
 
     closeness: float
     """Minimum mean of a pair's similarity and its similarity to the question."""
     on_topic: float
     """Minimum similarity to the question."""
     few: int
-    """Up to this many pairs, half of `closeness` is enough, and every pair is read."""
+    """Up to this many pairs, half of `closeness` is enough, and no pair is skipped."""
     near: int
-    """A chunk is compared with this many newer ones: the newest, then the closest."""
+    """Maximum number of newer chunks a chunk is compared with: the newest, then the closest."""
     promising: float
-    """Of many pairs, those with a lower first guess are not read."""
+    """With more than `few` pairs, the full model skips those with a lower first score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FocusSettings:
-    """When the sentences of an older text are looked at one by one."""
+    """When to score the sentences of an older text one by one."""
 
     worth: float
-    """Minimum score of a pair that is looked at again."""
+    """Minimum score of a pair for a second look."""
     untouched: float
-    """Below this score, the sentence that was asked about is not contradicted."""
+    """Below this score, the sentence closest to the question is not contradicted."""
     elsewhere: float
-    """By how much another sentence must score more."""
+    """Minimum margin by which another sentence must score higher."""
     others: int
-    """How many of the other sentences are read."""
+    """How many of the other sentences are scored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainSettings:
-    """How the states of all chunks are joined over time."""
+    """How the states of all chunks are combined over time."""
 
     threshold: float
     """Minimum score of a conflict."""
     on_topic: float
-    """A chunk that is less on the topic than this is not compared."""
+    """Minimum probability that a chunk is on the topic; others are not compared."""
     switch: float
-    """How likely the state changes from one chunk on the topic to the next."""
+    """Probability that the state changes from one chunk on the topic to the next."""
     doubt: float
-    """The share of every stance that counts as noise."""
+    """The share of every stance that is treated as noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Everything around a model that decides a verdict."""
+    """All settings around a model that affect a verdict."""
 
     threshold: float
     encoder: str
-    """The id of the encoder of gate and focus."""
+    """The id of the encoder that gate and focus use."""
     gate: GateSettings
     focus: FocusSettings
     chain: ChainSettings
 
     @property
     def parts(self) -> dict[str, str]:
-        """The parts as `oracle_id` compares them."""
+        """The settings as strings, for `oracle_id` to compare."""
         return {
             "threshold": f"{self.threshold:g}",
             "gate": describe(self.gate, encoder=self.encoder),
@@ -82,7 +82,7 @@ class Recipe:
 
 
 PLAIN = {"threshold": "0.5", "gate": "none", "focus": "none", "chain": "none"}
-"""The parts of an oracle that is a classifier and nothing else."""
+"""The parts of an oracle that consists of a classifier alone."""
 
 
 def load_recipe(folder: Path) -> Recipe:
@@ -107,14 +107,14 @@ def shipped_recipe() -> Recipe:
 def describe(
     settings: GateSettings | FocusSettings | ChainSettings | None, *, encoder: str = ""
 ) -> str:
-    """Returns settings in one line, with the encoder they were tuned for."""
+    """Returns the settings in one line, after the id of their encoder."""
     if settings is None:
         return "none"
     return " ".join([*([encoder] if encoder else []), *(f"{v:g}" for v in astuple(settings))])
 
 
 def oracle_id(model: Any, parts: Mapping[str, str]) -> str:
-    """Returns the model's id, and behind it whatever departs from the model's own recipe."""
+    """Returns the model's id, followed by the parts that differ from the model's recipe."""
     recipe = getattr(model, "recipe", None)
     own = PLAIN if recipe is None else recipe.parts
     changed = [f"{name}={value}" for name, value in parts.items() if value != own[name]]

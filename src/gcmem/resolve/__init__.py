@@ -1,4 +1,4 @@
-"""Stage 5: temporal dominance Φ_T, and the baselines and ablations it is measured against."""
+"""Stage 5: temporal dominance Φ_T, and the baselines and ablations it is compared with."""
 
 from gcmem.resolve.baselines import (
     MultiFactor,

@@ -1,5 +1,6 @@
-"""What the paper compares Φ_T with, behind the same interface: candidates and conflicts in,
-a resolution out. None of them removes a chunk or looks at a conflict; they only rank.
+"""The baselines that the paper compares Φ_T with.
+
+They share its interface, but ignore conflicts and remove nothing: they only rank.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ class Resolver(Protocol):
     """The interface that temporal dominance and every baseline share."""
 
     def __call__(self, candidates: CandidateSet, conflicts: Iterable[Conflict]) -> Resolution:
-        """Returns what is kept, in the order in which a reader should see it."""
+        """Returns the chunks to keep, in the order in which a reader should see them."""
 
 
 def standard(candidates: CandidateSet, conflicts: Iterable[Conflict] = ()) -> Resolution:
-    """Plain RAG: everything, most relevant first."""
+    """Plain RAG: keeps every chunk, most relevant first."""
     return Resolution(kept=candidates.items, shadows=(), undecided=())
 
 
 def timestamp_rerank(candidates: CandidateSet, conflicts: Iterable[Conflict] = ()) -> Resolution:
-    """Timestamp re-ranking: everything, newest first."""
-    return _ranked(candidates, lambda item: _age_key(item.chunk))
+    """Timestamp re-ranking: keeps every chunk, newest first."""
+    return _ranked(candidates, lambda item: _by_time(item.chunk))
 
 
 def time_decay(*, half_life: timedelta) -> Resolver:
@@ -59,7 +60,7 @@ class MultiFactor:
 
 
 def multi_factor(weights: MultiFactor, *, usage: Mapping[str, int] | None = None) -> Resolver:
-    """The ablation: usage (past retrievals by chunk id) and stability (age) favour what is old."""
+    """Ranks by a weighted sum; usage (past retrievals by id) and stability favour old chunks."""
     counts = usage or {}
 
     def resolve(candidates: CandidateSet, conflicts: Iterable[Conflict] = ()) -> Resolution:
@@ -84,12 +85,12 @@ def multi_factor(weights: MultiFactor, *, usage: Mapping[str, int] | None = None
 
 
 def _ranked(candidates: CandidateSet, key: Callable[[Candidate], tuple[object, ...]]) -> Resolution:
-    # Ties go to the newer chunk, whatever the order of the input.
-    kept = sorted(candidates, key=lambda item: (key(item), _age_key(item.chunk)), reverse=True)
+    # The newer chunk wins a tie, so the order of the input does not matter.
+    kept = sorted(candidates, key=lambda item: (key(item), _by_time(item.chunk)), reverse=True)
     return Resolution(kept=tuple(kept), shadows=(), undecided=())
 
 
-def _age_key(chunk: Chunk) -> tuple[datetime, int, str]:
+def _by_time(chunk: Chunk) -> tuple[datetime, int, str]:
     return chunk.at or OLDEST, chunk.seq or 0, chunk.id
 
 
@@ -99,5 +100,5 @@ def _now(candidates: CandidateSet) -> datetime:
 
 
 def _age(chunk: Chunk, now: datetime) -> timedelta:
-    """An undated chunk has no age to be punished for."""
+    """Returns the age of a chunk; 0 if it has no time."""
     return timedelta(0) if chunk.at is None else max(now - chunk.at, timedelta(0))

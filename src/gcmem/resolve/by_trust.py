@@ -1,4 +1,4 @@
-"""κ in a set whose sources are not all trusted alike."""
+"""Keeps untrusted chunks from influencing verdicts on more trusted ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from gcmem.types import CandidateSet, Conflict
 
 
 class ByTrust:
-    """Judges each pair of chunks without those that are trusted less than both of them.
+    """Judges each pair of chunks without the chunks that are trusted less than both.
 
-    An oracle that sees a whole set lets every chunk influence every verdict, and one that stops
-    at the first witness would stop at an untrusted one. So it is asked once for each trust level,
-    about the chunks of that level and above: what is trusted less can't change what it says of
-    those. With one level this is the oracle itself.
+    An oracle that sees a whole set may let any chunk influence any verdict, or stop at an untrusted
+    witness. So it is asked once per trust level, about the chunks of that level and above. With
+    one level it is asked once, as usual.
     """
 
     def __init__(self, oracle: ConflictOracle) -> None:
@@ -22,7 +21,7 @@ class ByTrust:
         self.id = oracle.id
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
-        """Returns the conflicts, each from the judgement in which its less trusted end is least."""
+        """Returns the conflicts, each judged at the trust level of its less trusted chunk."""
         trust = {item.chunk.id: item.chunk.trust for item in candidates}
         levels = sorted(set(trust.values()), reverse=True)
         if len(levels) < 2:

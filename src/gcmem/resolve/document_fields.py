@@ -1,4 +1,4 @@
-"""Where anybody's document keeps its text, its time and its owner: told by shape, not by type."""
+"""Finds text, time and user in documents of any type."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TIME_NAMES = (
 )
 METADATA_NAMES = ("metadata", "meta", "payload", "properties")
 WRAPPERS = ("chunk", "node")
-"""Where a scored hit keeps the thing that was hit."""
+"""Attributes under which a scored hit holds its document."""
 EARLIEST_GUESS = 100_000_000
-"""A smaller number under a common name is a year, a duration or a count, not an epoch time."""
+"""Smaller numbers under a common name are years, durations or counts, not epoch times."""
 
 
 def as_chunk(
@@ -35,10 +35,10 @@ def as_chunk(
     time_key: Key | None = None,
     tz: tzinfo = UTC,
 ) -> Chunk:
-    """Returns what can be read from a document as a chunk whose id is its number.
+    """Reads a document as a chunk whose id is its number.
 
-    Explicit keys come first, then the common names, in the document and then in its metadata.
-    A time under an explicit key must be readable; one under a common name that is not is no time.
+    Looks up explicit keys first, then common names, in the document and then in its metadata. An
+    unreadable time raises an error under an explicit key and is ignored under a common name.
     """
     inner = _unwrap(document)
     if isinstance(inner, Chunk):
@@ -51,15 +51,15 @@ def as_chunk(
             id=str(number),
             text=_text(document, inner, text_key),
             at=_time(document, inner, time_key, tz),
-            scope=Scope(user_id=_word(inner, "user_id")),
-            speaker=_word(inner, "speaker") or "user",
+            scope=Scope(user_id=_string(inner, "user_id")),
+            speaker=_string(inner, "speaker") or "user",
         )
     except InvalidInputError as error:
         raise InvalidInputError(f"document {number} ({type(document).__name__}): {error}") from None
 
 
 def _unwrap(document: Any) -> Any:
-    """Takes a scored hit apart: (document, score), NodeWithScore, Candidate."""
+    """Returns the document inside a scored hit: (document, score), NodeWithScore, Candidate."""
     if isinstance(document, tuple) and len(document) == 2 and not isinstance(document[0], str):
         document = document[0]
     if isinstance(document, (str, tuple, Mapping)):
@@ -101,7 +101,7 @@ def _time(document: Any, inner: Any, key: Key | None, tz: tzinfo) -> datetime | 
         found = next(_values(inner, (key,)), None)
     else:
         found = inner[1]
-    return None if found is None else _moment(found, tz)
+    return None if found is None else _parse(found, tz)
 
 
 def _is_pair(inner: Any) -> bool:
@@ -113,24 +113,24 @@ def _readable(values: Iterator[Any], tz: tzinfo) -> Iterator[datetime]:
         if isinstance(value, (int, float)) and abs(value) < EARLIEST_GUESS:
             continue
         try:
-            yield _moment(value, tz)
+            yield _parse(value, tz)
         except InvalidInputError:
             continue
 
 
-def _moment(value: Any, tz: tzinfo) -> datetime:
+def _parse(value: Any, tz: tzinfo) -> datetime:
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime.combine(value, time(), tz)
     return parse_time(value, tz=tz)
 
 
-def _word(inner: Any, name: str) -> str | None:
+def _string(inner: Any, name: str) -> str | None:
     value = next(_values(inner, (name,)), None)
     return value if isinstance(value, str) and value.strip() else None
 
 
 def _values(inner: Any, names: Sequence[str]) -> Iterator[Any]:
-    """Yields what stands under the names, in the document first and then in its metadata."""
+    """Yields the values under the names, first from the document and then from its metadata."""
     containers = (_look_up(inner, name) for name in METADATA_NAMES)
     for place in (inner, *(found for found in containers if isinstance(found, Mapping))):
         for name in names:

@@ -1,4 +1,4 @@
-"""The operator alone: κ and Φ_T over documents that somebody else retrieved."""
+"""Applies κ and Φ_T to documents from any retriever, without a store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Document = TypeVar("Document")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentShadow(Generic[Document]):
-    """A document that a newer one contradicts, with the newer one and the verdict."""
+    """A document that a newer one contradicts, with the newer document and the verdict."""
 
     document: Document
     witness: Document
@@ -31,9 +31,9 @@ class DocumentShadow(Generic[Document]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentResolution(Generic[Document]):
-    """The caller's own objects, split: kept in their order, shadows with their witnesses.
+    """The caller's own objects: those kept, in input order, and the shadows with their witnesses.
 
-    Ids in conflicts are positions in the input, as strings.
+    The ids in conflicts are positions in the input, as strings.
     """
 
     kept: tuple[Document, ...]
@@ -53,17 +53,17 @@ def resolve(
     qualification: Mapping[str, Fitness] | None = None,
     require_qualified: bool = True,
 ) -> DocumentResolution[Document]:
-    """Removes from retrieved documents those that a newer one contradicts.
+    """Removes the documents that a newer one contradicts.
 
     A document is any object, dict or tuple with a text: a framework's document or node, a scored
     hit, a chunk, a (text, time) pair. `text_key` and `time_key` are names or functions of the
-    document; without them the common names are looked up (docs/integrations.md). `tz` is assumed
-    for times without a timezone. A document without a time is never removed: pairs are undecided.
-    As in a `Memory`, an oracle that is unfit or was never qualified only annotates.
+    document; by default common names are looked up (docs/integrations.md). `tz` is assumed for
+    times without a timezone. A document without a time is never removed: its conflicts are
+    `undecided`. As in a `Memory`, an oracle that is unfit or was never measured only annotates.
     """
     if isinstance(documents, (str, bytes, Mapping)) or not isinstance(documents, Iterable):
         raise InvalidInputError(
-            f"documents is a list of documents, not one {type(documents).__name__}"
+            f"documents must be a list of documents, not a single {type(documents).__name__}"
         )
     check_options(options)
     if not isinstance(query, str):
@@ -113,9 +113,9 @@ def resolve(
 
 
 def _ids_by_content(chunks: Sequence[Chunk]) -> list[str]:
-    """Returns an id a chunk that tells its content, and its repeats apart.
+    """Returns one content hash per chunk; repeats get distinct ids.
 
-    Oracles remember verdicts by id: a position would mean another document in the next call.
+    Oracles cache verdicts by id, and a position would mean another document in the next call.
     """
     seen: Counter[str] = Counter()
     ids = []

@@ -1,4 +1,4 @@
-"""κ, then Φ_T, then the policy: the one place where they are put together."""
+"""Combines κ, Φ_T and the policy. No other module does."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from gcmem.types import CandidateSet, Conflict, Resolution, Shadow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a resolution respects besides time."""
+    """The rules of a resolution besides time."""
 
     max_skew: timedelta | None = None
-    """How far two writers' clocks may disagree before their order is doubted; None trusts all."""
+    """Maximum disagreement of two writers' clocks, or None; beyond it a pair is undecided."""
     respect_trust: bool = False
-    """Whether a chunk may only shadow chunks that are trusted no more than it is."""
+    """Whether a chunk may shadow only chunks with the same trust or less."""
     removes: bool = True
-    """Whether shadows are left out of `kept`. Otherwise they are only named."""
+    """Whether shadows are left out of `kept`. Otherwise they are only reported."""
 
 
 class Resolver:
-    """Decides which candidates still hold. Every caller that judges goes through it."""
+    """Decides which candidates still hold. Every search, answer and link uses it."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Resolver:
         policy: Policy | None = None,
         verdicts: VerdictCache | None = None,
     ) -> None:
-        """With `verdicts`, the conflicts found are kept there, for later searches to follow."""
+        """Saves the conflicts it finds in `verdicts`, if given, for later searches."""
         self.oracle = oracle
         self.policy = policy or Policy()
         self._verdicts = verdicts
@@ -43,7 +43,7 @@ class Resolver:
 
     @as_one_call
     def resolve(self, candidates: CandidateSet, *, watch: Stopwatch | None = None) -> Resolution:
-        """Splits the candidates into those that hold and those that a newer one contradicts."""
+        """Splits the candidates into those that hold and those that a newer chunk contradicts."""
         watch = watch or Stopwatch()
         with watch.timing("conflict_ms"):
             conflicts = self._judge.judge(candidates)
@@ -60,5 +60,5 @@ class Resolver:
 
 
 def edge_of(shadow: Shadow) -> Conflict:
-    """Returns the verdict behind a shadow, from the old chunk to its witness."""
+    """Returns the conflict behind a shadow: `older` is the shadowed chunk, `newer` its witness."""
     return replace(shadow.conflict, older=shadow.candidate.chunk.id, newer=shadow.witness.chunk.id)

@@ -1,12 +1,12 @@
-"""Φ_T: a chunk goes exactly when a newer chunk of the set contradicts it.
+"""Φ_T: removes exactly the chunks that a newer chunk of the set contradicts.
 
     Φ_T(R) = { c_i ∈ R : no c_j ∈ R with κ(c_i, c_j) = 1 and τ_j > τ_i }
 
-A dominated chunk still dominates, so a chain A → B → C collapses to C, and the result depends on
+A removed chunk can still remove others, so a chain A → B → C collapses to C. The result depends on
 neither the order of the candidates nor that of the conflicts.
 
-With `respect_trust`, c_j must also be trusted at least as much as c_i. That takes conflicts away
-and adds none, so every law above still holds.
+With `respect_trust`, c_j must also be trusted at least as much as c_i. That only ignores some
+conflicts, so both statements still hold.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ def temporal_dominance(
     max_skew: timedelta | None = None,
     respect_trust: bool = False,
 ) -> Resolution:
-    """Splits the candidates into kept and shadowed; a pair that can't be ordered stays, flagged.
+    """Splits the candidates into kept and shadowed; a pair without an order in time is `undecided`.
 
-    Which end of a conflict is the older one is read off the chunks, not off the conflict. Chunks
-    of two users never shadow each other: what is true of one says nothing about the other. With
-    `max_skew`, a pair whose writers' clocks are proven to disagree by more is not ordered by them.
-    With `respect_trust`, a chunk shadows none that is trusted more; such a pair is `outranked`.
+    The chunks' own times decide which is older, not the conflict. Chunks of different users never
+    shadow each other. With `max_skew`, a pair whose clocks provably differ by more is undecided.
+    With `respect_trust`, a chunk can't shadow a more trusted one; such a pair is `outranked`.
     """
     by_id = {item.chunk.id: item for item in candidates}
     against: dict[str, list[tuple[Candidate, Conflict]]] = {}
@@ -40,7 +39,7 @@ def temporal_dominance(
     skewed: dict[tuple[str, str], Skew] = {}
     outranked: dict[tuple[str, str], Conflict] = {}
     for conflict in conflicts:
-        first, second = _ends(by_id, conflict)
+        first, second = _candidates_of(by_id, conflict)
         if first.chunk.scope.user_id != second.chunk.scope.user_id:
             continue
         first_is_older = first.chunk.precedes(second.chunk)
@@ -75,7 +74,7 @@ def temporal_dominance(
     )
 
 
-def _ends(by_id: dict[str, Candidate], conflict: Conflict) -> tuple[Candidate, Candidate]:
+def _candidates_of(by_id: dict[str, Candidate], conflict: Conflict) -> tuple[Candidate, Candidate]:
     if conflict.older == conflict.newer:
         raise InvalidInputError(f"oracle {conflict.oracle!r} judged a chunk against itself")
     try:
@@ -89,7 +88,7 @@ def _ends(by_id: dict[str, Candidate], conflict: Conflict) -> tuple[Candidate, C
 def _shadow(
     candidate: Candidate, witnesses: list[tuple[Candidate, Conflict]], live: set[str]
 ) -> Shadow:
-    """Names the most convincing witness: one that is live itself, then the surest, the newest."""
+    """Picks the best witness: preferably one that is kept, then the highest score, the newest."""
     best = witnesses[0]
     for other in witnesses[1:]:
         if _strength(other, live) > _strength(best, live) or (

@@ -18,7 +18,7 @@ def test_a_doubtful_conflict_is_read_again_without_the_question(
         return 0.0 if len(read) == 1 else -9.0
 
     monkeypatch.setattr(classifier, "_screen_logit", lambda row: 0.0)
-    monkeypatch.setattr(classifier, "_both", both)
+    monkeypatch.setattr(classifier, "_combined_logit", both)
 
     (asked,) = classifier.score("Which milk is there?", [PAIR])
     assert asked < classifier.threshold

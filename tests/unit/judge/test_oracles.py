@@ -241,7 +241,7 @@ def test_the_gate_stops_what_has_nothing_to_do_with_the_question_or_the_other(
     chunks = [Chunk(id=str(n), text=t, at=day(n), seq=n + 1) for n, t in enumerate(texts)]
     gate = TopicGate(HashEncoder(dimensions=512), replace(GATE, few=0, closeness=0.5))
     asked = replace(candidates(*chunks), query=question)
-    met = gate.open_to(asked, list(itertools.combinations(chunks, 2)))
+    met = gate.select(asked, list(itertools.combinations(chunks, 2)))
     found = {(one.text, other.text) for one, other in met}
     assert ("tea is old", "tea is new") in found
     assert (("rust is old", "rust is new") in found) == (not question)
@@ -254,12 +254,10 @@ def test_a_few_pairs_need_only_be_half_as_close_and_to_each_other() -> None:
     pairs = list(itertools.combinations(chunks, 2))
     # Neighbours on the arc have a cosine of 0.995: too little for this bound, enough for half.
     gate = TopicGate(_Line(texts), replace(GATE, closeness=1.5))
-    assert gate.open_to(candidates(*chunks), pairs) == []
-    assert gate.open_to(candidates(*chunks), pairs[: GATE.few]) == pairs[: GATE.few]
+    assert gate.select(candidates(*chunks), pairs) == []
+    assert gate.select(candidates(*chunks), pairs[: GATE.few]) == pairs[: GATE.few]
     assert (
-        TopicGate(_Line(texts), replace(GATE, closeness=2.5)).open_to(
-            candidates(*chunks), pairs[:1]
-        )
+        TopicGate(_Line(texts), replace(GATE, closeness=2.5)).select(candidates(*chunks), pairs[:1])
         == []
     )
 

@@ -122,5 +122,5 @@ def test_linking_ahead_finds_what_a_search_would_miss() -> None:
 def test_a_store_without_verdicts_can_not_be_linked() -> None:
     store = filled("a")
     bare = Store(log=store.log, index=store.index, buffer=store.buffer)
-    with pytest.raises(InvalidInputError, match="keeps no verdicts"):
+    with pytest.raises(InvalidInputError, match="can't save verdicts"):
         link(bare, encoder=ENCODER, resolver=Resolver(RuleOracle(lambda a, b: False)))

@@ -1,4 +1,4 @@
-"""The shipped κ: cross-encoders that read the question with two chunks, or options and one."""
+"""The shipped κ: cross-encoders that read a question with two texts, or with options and one."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from gcmem.judge.recipe import SHIPPED, load_recipe
 
 
 class LocalClassifier:
-    """Reads pairs and stances on a CPU, without a language model; loaded at first use.
+    """Scores pairs and stances on a CPU, without a language model; loaded at first use.
 
-    A pair's score is calibrated on held-out pairs and symmetric. Most pairs are so clearly a
-    conflict or none that a small model sees it; the others are read by a larger one, and so are
-    stances. What it takes for a conflict, and not surely, is read again without the question.
+    Pair scores are symmetric, and calibrated on held-out pairs. A small model decides the clear
+    pairs; a larger one reads the others, and all stances. A doubtful conflict is read again
+    without the question.
     """
 
     def __init__(self, *, workers: int = 2, folder: Path = SHIPPED) -> None:
-        """`workers` is how many rows are read at once, one core each."""
+        """`workers` is how many rows are read in parallel, one core each."""
         self._settings: dict[str, Any] = json.loads((folder / "config.json").read_text("utf-8"))
         self._workers = workers
         self._model = CrossEncoder(folder / "model.onnx")
@@ -38,33 +38,34 @@ class LocalClassifier:
 
     @as_one_call
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Returns, for each pair, how surely the two can't both be true now."""
+        """Returns the probability that the two texts of each pair can't both be true now."""
         if not pairs:
             return []
-        rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
+        rows = pair_rows(question, pairs, max_tokens=self._settings["max_tokens"])
         return deadline.map_in_threads(self._conflict, rows, pairs, workers=self._workers)
 
     def glance(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Returns the small model's opinion of each pair."""
+        """Returns the small model's score of each pair."""
         if not pairs:
             return []
-        rows = pair_rows(question, pairs, room=self._settings["max_tokens"])
+        rows = pair_rows(question, pairs, max_tokens=self._settings["max_tokens"])
         return deadline.map_in_threads(self._glance, rows, workers=self._workers)
 
     def stances(
         self, question: str, options: Sequence[str], texts: Sequence[str]
     ) -> list[tuple[float, ...]]:
-        """Returns, for each text, the probability of every option, and last that of none."""
+        """Returns one row per text: the probability of each option, and last of none of them."""
         asked = (question, *options)
-        # The oracle and the reader ask for the same stances in one call.
+        # The oracle and the reader ask for the same stances in one call: compute them once.
         computed = current_call().computed
         keys = {text: ("stance", self.id, asked, text) for text in texts}
         missing = [text for text, key in keys.items() if key not in computed]
         if missing:
             tokens = tokens_of([*asked, *missing])
-            room = self._settings["max_tokens"]
+            max_tokens = self._settings["max_tokens"]
             rows = [
-                layout([*(tokens[t] for t in asked), tokens[text]], room=room) for text in missing
+                layout([*(tokens[t] for t in asked), tokens[text]], max_tokens=max_tokens)
+                for text in missing
             ]
             read = deadline.map_in_threads(
                 partial(self._stance, count=len(options)), rows, workers=self._workers
@@ -73,10 +74,10 @@ class LocalClassifier:
         return [computed[keys[text]] for text in texts]
 
     def answers(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Returns, for each text, how surely it answers the question."""
+        """Returns the probability that each text answers the question."""
         tokens = tokens_of([question, *texts])
-        room = self._settings["max_tokens"]
-        rows = [layout([tokens[question], tokens[text]], room=room) for text in texts]
+        max_tokens = self._settings["max_tokens"]
+        rows = [layout([tokens[question], tokens[text]], max_tokens=max_tokens) for text in texts]
         return deadline.map_in_threads(self._answer, rows, workers=self._workers)
 
     def _answer(self, row: list[int]) -> float:
@@ -88,17 +89,17 @@ class LocalClassifier:
         glance = self._glance(row)
         if glance < screen["below"] or glance >= screen["above"]:
             return glance
-        logit = self._both(row)
+        logit = self._combined_logit(row)
         score = _probability(logit)
         if self.threshold <= score < self._settings["doubtful_below"]:
-            # A question makes any two lines look like two answers: do they contradict without it?
-            (bare,) = pair_rows("", [pair], room=self._settings["max_tokens"])
+            # With a question, any two texts look like rival answers: do they conflict without it?
+            (bare,) = pair_rows("", [pair], max_tokens=self._settings["max_tokens"])
             if bare != row:
-                score = _probability((logit + self._both(bare)) / 2)
+                score = _probability((logit + self._combined_logit(bare)) / 2)
         return score
 
-    def _both(self, row: list[int]) -> float:
-        """Returns the logit of both models together: two opinions err less often than one."""
+    def _combined_logit(self, row: list[int]) -> float:
+        """Returns the weighted logit of both models: together they err less often."""
         weights = self._settings["pair"]
         (look,) = self._model.run(row, ["pair"])
         both = weights["model"] * float(look) + weights["screen"] * self._screen_logit(row)
@@ -109,7 +110,7 @@ class LocalClassifier:
         return _probability(screen["scale"] * self._screen_logit(row) + screen["bias"])
 
     def _screen_logit(self, row: list[int]) -> float:
-        """Returns the small model's logit; what was glanced at may be read more closely next."""
+        """Returns the small model's logit; within a call it is computed once per row."""
         computed = current_call().computed
         key = ("glance", self.id, array("I", row).tobytes())
         if key not in computed:
@@ -120,7 +121,7 @@ class LocalClassifier:
 
     def _stance(self, row: list[int], *, count: int) -> tuple[float, ...]:
         none, every = self._model.run(row, ["none", "option"])
-        # An option's logit stands at the separator that closes it; the question's comes first.
+        # An option's logit is at the separator after it; the first separator is the question's.
         closes = [place for place, token in enumerate(row) if token == END][1 : count + 1]
         logits = np.array([every[place] for place in closes], dtype=np.float64)
         total = np.logaddexp.reduce(logits)

@@ -1,4 +1,4 @@
-"""Runs the shipped cross-encoders: texts laid out in one row of tokens, read together."""
+"""Runs the shipped cross-encoders on texts joined into one row of tokens."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import numpy as np
 from gcmem.onnx_models import open_model, open_tokenizer
 
 TOKENIZER = Path(__file__).parents[2] / "models" / "encoder" / "tokenizer.json"
-"""All shipped models share their vocabulary."""
+"""All shipped models share this vocabulary."""
 PAD, START, END = 0, 101, 102  # [PAD], [CLS] and [SEP] of the vocabulary
-SPECIAL = frozenset({PAD, START, END, 103})  # a text that spells one out must not pose as it
+SPECIAL = frozenset({PAD, START, END, 103})  # a text must not be able to insert one
 
 
 class CrossEncoder:
-    """One ONNX file, loaded at first use, safe to run from several threads.
+    """One ONNX model, loaded at first use and safe to run from several threads.
 
-    Rows are run one at a time, so that a verdict never depends on what else was in the batch
-    (8-bit activations are scaled over the whole input).
+    Rows are run one at a time: 8-bit activations are scaled over the whole input, so in a batch
+    the rows would affect each other.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,7 +34,7 @@ class CrossEncoder:
         """Returns the named outputs for one row of tokens."""
         if self._session is None:
             with self._lock:
-                # One thread a row: the caller runs several rows at once.
+                # One thread per row: the caller runs several rows at once.
                 self._session = self._session or open_model(self.path, threads=1)
         ids = np.array([row], dtype=np.int64)
         inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
@@ -49,7 +49,7 @@ def _tokenizer() -> Any:
 
 
 def tokens_of(texts: Sequence[str]) -> dict[str, list[int]]:
-    """Returns the tokens of each text, without special ones."""
+    """Returns the tokens of each text, without special tokens."""
     different = list(dict.fromkeys(texts))
     encodings = _tokenizer().encode_batch(different, add_special_tokens=False)
     return {
@@ -58,12 +58,13 @@ def tokens_of(texts: Sequence[str]) -> dict[str, list[int]]:
     }
 
 
-def layout(parts: list[list[int]], *, room: int) -> list[int]:
-    """Joins token lists with separators; a part may take what the others leave of the room.
+def layout(parts: list[list[int]], *, max_tokens: int) -> list[int]:
+    """Joins token lists with separators, and cuts them to `max_tokens` in all.
 
-    Training lays its rows out with this function too: the model must see what it was taught on.
+    Short parts leave their share to longer ones. Training uses this function too, so that the
+    model sees the layout it was trained on.
     """
-    left = room - 1 - len(parts)
+    left = max_tokens - 1 - len(parts)
     row = [START]
     for number, part in enumerate(parts):
         fair = left // (len(parts) - number)
@@ -74,10 +75,12 @@ def layout(parts: list[list[int]], *, room: int) -> list[int]:
     return row
 
 
-def pair_rows(question: str, pairs: Sequence[tuple[str, str]], *, room: int) -> list[list[int]]:
-    """Lays pairs out, the two texts in alphabetical order: the score is symmetric."""
+def pair_rows(
+    question: str, pairs: Sequence[tuple[str, str]], *, max_tokens: int
+) -> list[list[int]]:
+    """Returns one row per pair, its texts in alphabetical order: that makes scores symmetric."""
     tokens = tokens_of([question, *(text for pair in pairs for text in pair)])
     return [
-        layout([tokens[question], *(tokens[text] for text in sorted(pair))], room=room)
+        layout([tokens[question], *(tokens[text] for text in sorted(pair))], max_tokens=max_tokens)
         for pair in pairs
     ]

@@ -1,4 +1,4 @@
-"""Messages that say several things: only what was asked for can be out of date."""
+"""Scores the sentences of a message, since a conflict must concern what was asked."""
 
 from __future__ import annotations
 
@@ -14,35 +14,38 @@ Score = Callable[[str, Sequence[tuple[str, str]]], list[float]]
 
 
 class Focus:
-    """Looks again, sentence by sentence, at an older text that is about to go.
+    """Takes a second look, sentence by sentence, at an older text that would be removed.
 
-    "I work at Google. My dog is Rex." is contradicted by a new job, and still answers what the
-    dog is called. If the sentence closest to the question is left untouched, and another one is
-    not, the pair gets the score of the former. Where the sentences alone say too little, the
-    text counts as a whole.
+    "I work at Google. My dog is Rex." is contradicted by a new job, but still gives the dog's
+    name. If the conflict is in another sentence than the one closest to the question, the pair
+    gets the score of the closest sentence. Otherwise it keeps its score.
     """
 
     def __init__(self, encoder: Encoder, settings: FocusSettings | None = None) -> None:
-        """Without `settings`, those of the shipped model."""
+        """`settings` defaults to those of the shipped model."""
         self._encoder = encoder
         self._settings = settings or shipped_recipe().focus
 
     @property
     def id(self) -> str:
-        """Encoder and settings in one line."""
+        """The encoder's id and the settings in one line."""
         return describe(self._settings, encoder=self._encoder.id)
 
     def score(self, score: Score, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Returns the scores that `score` gives to pairs, older text first, with a second look."""
+        """Returns the scores that `score` gives to (older, newer) pairs, after a second look."""
         found = score(question, pairs)
         if not question.strip():
             return found
         return [
-            self._again(score, question, pair, whole) if whole >= self._settings.worth else whole
+            self._second_look(score, question, pair, whole)
+            if whole >= self._settings.worth
+            else whole
             for pair, whole in zip(pairs, found, strict=True)
         ]
 
-    def _again(self, score: Score, question: str, pair: tuple[str, str], whole: float) -> float:
+    def _second_look(
+        self, score: Score, question: str, pair: tuple[str, str], whole: float
+    ) -> float:
         older, newer = pair
         sentences = sentences_of(older)
         if len(sentences) < 2:
@@ -53,7 +56,7 @@ class Focus:
         (own,) = score(question, [(sentences[asked], newer)])
         if own >= self._settings.untouched:
             return whole
-        # What changed is among the sentences that are most like the newer text.
+        # The sentence that changed is probably among those most similar to the newer text.
         others = [int(n) for n in np.argsort(-to_newer, kind="stable") if n != asked]
         read = [(sentences[n], newer) for n in others[: self._settings.others]]
         elsewhere = max(score(question, read))

@@ -1,4 +1,4 @@
-"""κ over a whole set at once: what each chunk says of the options, read as one timeline."""
+"""Finds conflicts by inferring which answer option held at each time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from gcmem.types import OPTION, CandidateSet, Chunk, Conflict
 
 
 class JointOracle:
-    """Infers states where the answer options are known, and asks `pairwise` in any case.
+    """Adds to the conflicts of `pairwise` those inferred from the answer options.
 
-    A behaviour ("Had the ribeye again.") contradicts no other sentence; what it says of the
-    state does. Each chunk's stance towards the options is read, the stances of all chunks are
-    joined over time, and two chunks conflict as far as their states differ. Without options, and
-    for what is said outright, `pairwise` decides.
+    "Had the ribeye again." contradicts no sentence, but implies that somebody eats meat. The oracle
+    reads each chunk's stance on the options, combines the stances over time, and reports two
+    chunks whose states differ. Without options, `pairwise` decides alone.
     """
 
     def __init__(
@@ -33,7 +32,7 @@ class JointOracle:
         settings: ChainSettings | None = None,
         cache: VerdictCache | None = None,
     ) -> None:
-        """Without `settings`, those of the shipped model."""
+        """`settings` defaults to those of the shipped model."""
         self._stances = stances
         self._pairwise = pairwise
         self._settings = settings or shipped_recipe().chain
@@ -45,7 +44,7 @@ class JointOracle:
             self.id = f"{pairwise.id}+{stances.id}[chain={chain}]"
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
-        """Returns the conflicts of both, each pair once with its higher score."""
+        """Returns the conflicts that either found, each pair once with its higher score."""
         found = {(c.older, c.newer): c for c in self._pairwise.judge(candidates)}
         if len(candidates.options) > 1:
             for conflict in self._by_state(candidates):
@@ -56,7 +55,7 @@ class JointOracle:
 
     def _by_state(self, candidates: CandidateSet) -> list[Conflict]:
         groups: dict[str | None, list[Chunk]] = defaultdict(list)
-        for chunk in asked_about(candidates):
+        for chunk in relevant_chunks(candidates):
             groups[chunk.scope.user_id].append(chunk)
         found: list[Conflict] = []
         for chunks in groups.values():
@@ -67,10 +66,10 @@ class JointOracle:
     def _timeline(
         self, question: str, options: Sequence[str], chunks: list[Chunk]
     ) -> list[Conflict]:
-        said = self._said(question, options, chunks)
-        on_topic = 1 - said[:, -1]
+        stances = self._read_stances(question, options, chunks)
+        on_topic = 1 - stances[:, -1]
         states = posterior(
-            said[:, :-1] / np.maximum(on_topic[:, None], 1e-9),
+            stances[:, :-1] / np.maximum(on_topic[:, None], 1e-9),
             on_topic,
             switch=self._settings.switch,
             doubt=self._settings.doubt,
@@ -85,8 +84,8 @@ class JointOracle:
             >= self._settings.threshold
         ]
 
-    def _said(self, question: str, options: Sequence[str], chunks: list[Chunk]) -> Matrix:
-        """Returns the stances, a row a chunk; what the cache knows is not read again."""
+    def _read_stances(self, question: str, options: Sequence[str], chunks: list[Chunk]) -> Matrix:
+        """Returns the stances, one row per chunk, from the cache where possible."""
         asked = "\n".join((question, *options))
         keys = [(chunk.id, f"{OPTION}{n}") for chunk in chunks for n in range(len(options) + 1)]
         known = {} if self._cache is None else self._cache.get(self._stances.id, asked, keys)
@@ -104,10 +103,10 @@ class JointOracle:
         return np.array([known[key] for key in keys]).reshape(len(chunks), -1)
 
 
-def asked_about(candidates: CandidateSet) -> list[Chunk]:
-    """Returns the dated chunks; if the question names a speaker, that one's and nobody else's.
+def relevant_chunks(candidates: CandidateSet) -> list[Chunk]:
+    """Returns the dated chunks; if the question names speakers, without those of other people.
 
-    What an assistant says counts only where nobody else speaks.
+    An assistant's chunks are used only if nobody else speaks.
     """
     chunks = [item.chunk for item in candidates if item.chunk.at is not None]
     heard = [chunk for chunk in chunks if chunk.speaker != ASSISTANT]

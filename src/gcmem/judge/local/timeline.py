@@ -1,7 +1,7 @@
-"""States over time: what one chunk leaves open, the chunks before and after it settle.
+"""Infers states over time with a hidden Markov model.
 
-The true state is constant for a while, then changes. Read as a hidden Markov chain, the noisy
-stances of all chunks on a topic say far more together than any one of them.
+The true state is constant for a while, then changes. The noisy stances of all chunks on a topic
+together say much more about it than any single one.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ Matrix = NDArray[np.float64]
 
 
 def posterior(stances: Matrix, on_topic: Matrix, *, switch: float, doubt: float) -> Matrix:
-    """Returns each chunk's probabilities over the states, given all chunks, oldest first.
+    """Returns each chunk's probabilities of the states, given all chunks, oldest first.
 
-    `stances` has a row a chunk that sums to one over the states; a chunk counts as far as it is
-    on the topic, and one that is not on it says nothing and changes nothing.
+    `stances` has one row per chunk, and each row sums to one. A chunk is weighted by `on_topic`,
+    so one with a weight of 0 changes nothing.
     """
     count, states = stances.shape
     seen = (1 - doubt) * stances + doubt / states
@@ -24,18 +24,18 @@ def posterior(stances: Matrix, on_topic: Matrix, *, switch: float, doubt: float)
     forward, backward = np.empty_like(seen), np.ones_like(seen)
     belief = np.full(states, 1 / states)
     for n in range(count):
-        belief = seen[n] * _moved(belief, switch * on_topic[n])
+        belief = seen[n] * _after_step(belief, switch * on_topic[n])
         belief /= belief.sum()
         forward[n] = belief
     for n in range(count - 2, -1, -1):
-        ahead = _moved(seen[n + 1] * backward[n + 1], switch * on_topic[n + 1])
+        ahead = _after_step(seen[n + 1] * backward[n + 1], switch * on_topic[n + 1])
         backward[n] = ahead / ahead.sum()
     found = forward * backward
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def _moved(belief: Matrix, switch: float) -> Matrix:
-    """Returns the belief after one step; the chain is symmetric, so it serves both directions."""
+def _after_step(belief: Matrix, switch: float) -> Matrix:
+    """Returns the belief after one step; the chain is symmetric, so this works both ways."""
     states = len(belief)
     if states == 1:
         return belief

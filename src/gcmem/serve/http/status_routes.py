@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
-from gcmem.judge.qualification import GOOD, LEAST
+from gcmem.judge.qualification import OPTIMAL_FROM, UNFIT_UP_TO
 from gcmem.serve.http import schemas
 from gcmem.serve.http.access import Caller
 from gcmem.serve.http.metrics import CONTENT_TYPE_LATEST
@@ -34,7 +34,7 @@ def caller_routes(service: Service) -> APIRouter:
             {
                 **service.oracle_json,
                 "may_remove": service.memory.removes,
-                "rule": {"unfit_at_or_below": LEAST, "optimal_from": GOOD},
+                "rule": {"unfit_at_or_below": UNFIT_UP_TO, "optimal_from": OPTIMAL_FROM},
             }
         )
 
