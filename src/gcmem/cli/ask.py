@@ -30,7 +30,7 @@ from gcmem.cli.options import (
     pairs,
     when,
 )  # fmt: skip
-from gcmem.cli.oracles import shortfall
+from gcmem.cli.oracles import skipped_warning
 from gcmem.cli.output import console, print_json, warn
 from gcmem.cli.tables import kept_table, outdated_table, plain, print_undecided
 from gcmem.types import Answer, AnswerPath, Candidate, PromptMode, check_choice
@@ -92,9 +92,9 @@ def ask(
             paths=every if by == "all" else (cast(AnswerPath, by),),
             mode=cast(PromptMode, mode),
         )
-        missed = shortfall(memory.oracle)
-    if missed:
-        warn(missed)
+        skipped = skipped_warning(memory.oracle)
+    if skipped:
+        warn(skipped)
     if as_json:
         print_json(answers if by == "all" else answers[0])
         return

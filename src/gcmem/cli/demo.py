@@ -89,7 +89,7 @@ def demo(
                     {"question": q.text, "truth": q.truth, "answers": found}
                     for q, found in answers.items()
                 ],
-                "as_of": {"time": BEFORE_THE_MOVE, "answer": earlier.text},
+                "earlier": {"as_of": BEFORE_THE_MOVE, "text": earlier.text},
             }
         )
         return

@@ -101,7 +101,7 @@ def _encoder(encoder: Encoder, problems: list[str]) -> dict[str, Any]:
 
 def _oracle() -> dict[str, Any]:
     oracle = default_oracle()
-    return {"id": oracle.id, "qualified": fitness_of(oracle.id, load_fitness())}
+    return {"id": oracle.id, "fitness": fitness_of(oracle.id, load_fitness())}
 
 
 def _store(
@@ -216,8 +216,8 @@ def _in_words(key: str, value: dict[str, Any] | str) -> str:
         missing = [name for name, installed in value.items() if not installed]
         return f"installed: {', '.join(there) or 'none'}; not: {', '.join(missing) or 'none'}"
     if key == "oracle":
-        verdict = value["qualified"]
-        return f"{value['id']}, qualified {verdict}: {MEANING.get(verdict, 'it may only annotate')}"
+        fitness = value["fitness"] or "never measured"
+        return f"{value['id']}, {fitness}: {MEANING.get(fitness, 'it may only annotate')}"
     if key == "store" and value.get("exists") is False:
         return f"{value['path']} ({value['from']}): not made yet; gcmem add makes it"
     words = {

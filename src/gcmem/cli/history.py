@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +30,7 @@ from gcmem.cli.options import (
 from gcmem.cli.output import console, print_json, to_json
 from gcmem.cli.tables import timeline_table
 from gcmem.filters import make_filter
-from gcmem.outdated import judged_up_to, known_witnesses
+from gcmem.outdated import Witness, judged_up_to, known_witnesses
 
 
 def history(
@@ -76,7 +76,7 @@ def history(
             [
                 {
                     **to_json(chunk),
-                    "outdated_by": witnesses[chunk.id].id if chunk.id in witnesses else None,
+                    "shadowed_by": _shadowed_by(witnesses.get(chunk.id)),
                     "judged": chunk.id not in waiting,
                 }
                 for chunk in chunks
@@ -93,3 +93,9 @@ def history(
             style="yellow",
             soft_wrap=True,
         )
+
+
+def _shadowed_by(witness: Witness | None) -> dict[str, Any] | None:
+    if witness is None:
+        return None
+    return {"witness": witness.id, "score": witness.score, "oracle": witness.oracle}

@@ -18,7 +18,7 @@ from gcmem.cli.options import (
     locate,
     open_existing,
 )  # fmt: skip
-from gcmem.cli.oracles import shortfall
+from gcmem.cli.oracles import skipped_warning
 from gcmem.cli.output import console, print_json, progress_bar, warn
 from gcmem.memory import Memory
 from gcmem.outdated import judged_up_to
@@ -52,9 +52,9 @@ def link(
     ):
         found = memory.link(limit=limit, progress=advance)
         left = 0 if limit is None else _waiting(memory)
-        missed = shortfall(memory.oracle)
-    if missed:
-        warn(missed)
+        skipped = skipped_warning(memory.oracle)
+    if skipped:
+        warn(skipped)
     if as_json:
         print_json(found)
     elif not found.judged:

@@ -11,7 +11,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 from gcmem.cli.location import Location, locate
-from gcmem.cli.oracles import check_oracle, oracle_named, reader_named
+from gcmem.cli.oracles import (
+    check_oracle,
+    oracle_named,
+    reader_named,
+    warn_of_recorded_fitness,
+)
 from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
 from gcmem.judge.fitness import load_fitness
@@ -146,14 +151,18 @@ def open_memory(where: Location, judging: Judging = LOCAL) -> Memory:
     """Opens the memory, making it where there is none."""
     check_oracle(judging.oracle)  # a mistake in it must not make a store
     reader = reader_named(judging.reader, base_url=judging.base_url)
+    recorded = load_fitness()
     store = open_store(where)
     try:
+        oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.verdicts)
+        if not judging.unqualified:
+            warn_of_recorded_fitness(oracle, recorded)
         return Memory(
             store=store,
-            oracle=oracle_named(judging.oracle, base_url=judging.base_url, cache=store.verdicts),
+            oracle=oracle,
             reader=reader,
             settings=SETTINGS,
-            qualification=load_fitness(),
+            qualification=recorded,
             require_qualified=not judging.unqualified,
         )
     except BaseException:

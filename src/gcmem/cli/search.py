@@ -30,7 +30,7 @@ from gcmem.cli.options import (
     pairs,
     when,
 )  # fmt: skip
-from gcmem.cli.oracles import shortfall
+from gcmem.cli.oracles import skipped_warning
 from gcmem.cli.output import console, print_json, warn
 from gcmem.cli.tables import kept_table, outdated_table, print_undecided, ranked_table
 from gcmem.types import Mode, SearchResult
@@ -78,9 +78,9 @@ def search(
             options=option or (),
         )
         removed = len(result.shadows) if memory.removes else 0
-        missed = shortfall(memory.oracle)
-    if missed:
-        warn(missed)
+        skipped = skipped_warning(memory.oracle)
+    if skipped:
+        warn(skipped)
     if as_json:
         print_json(result)
         return

@@ -21,7 +21,12 @@ from gcmem.cli.options import (
     locate,
     open_store,
 )  # fmt: skip
-from gcmem.cli.oracles import check_oracle, oracle_named, reader_named
+from gcmem.cli.oracles import (
+    check_oracle,
+    oracle_named,
+    reader_named,
+    warn_of_recorded_fitness,
+)
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.judge import LLMOracle
 from gcmem.judge.fitness import load_fitness
@@ -135,14 +140,16 @@ def served_memory(where: Location, judging: Judging, metrics: Metrics) -> Memory
     reader = reader_named(judging.reader, base_url=judging.base_url)
     store = counted(open_store(where), metrics)
     oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.verdicts)
-    if not isinstance(oracle, LLMOracle):  # what it could not be asked must be asked again
+    recorded = load_fitness()
+    warn_of_recorded_fitness(oracle, recorded)
+    if not isinstance(oracle, LLMOracle):  # pairs that it skipped must be judged the next time
         oracle = RememberingOracle(oracle)
     return Memory(
         store=store,
         oracle=oracle,
         reader=reader,
         settings=SETTINGS,
-        qualification=load_fitness(),
+        qualification=recorded,
         require_qualified=not judging.unqualified,
     )
 

@@ -18,6 +18,7 @@ from gcmem.memory import Memory
 from gcmem.serve.http.explaining import explain
 from gcmem.serve.mcp.schemas import (
     AnswerOut,
+    ConflictOut,
     DeletedOut,
     ExplanationOut,
     HistoryOut,
@@ -25,7 +26,6 @@ from gcmem.serve.mcp.schemas import (
     SearchOut,
     ShadowOut,
     StoredOut,
-    outranked_disputes,
 )
 from gcmem.types import TRUSTED, Scope
 
@@ -171,8 +171,9 @@ class MemoryTools:
     ) -> SearchOut:
         """Finds what is known about something and still true. Use it before you answer anything
         that may depend on what was said or happened earlier. Ask in plain words, one subject a
-        call. `kept` is what holds; `shadows` no longer holds, each with what replaced it: mention
-        those only as the past. `disputed` pairs contradict each other unresolved: tell the user.
+        call. `kept` is still true. `shadows` are no longer true, each with its `witness`, the newer
+        memory that replaced it: mention those only as the past. `undecided` and `outranked` pairs
+        contradict each other and both stay: tell the user.
         """
         result = self._memory.search(
             query, k=k, options=options or (), as_of=as_of, known_at=known_at, **self._ids
@@ -217,7 +218,7 @@ class MemoryTools:
             memory=MemoryOut.of(chunk),
             live=shadow is None,
             shadow=None if shadow is None else ShadowOut.of(shadow),
-            disputed=outranked_disputes(outranked),
+            outranked=[ConflictOut.of(conflict) for conflict in outranked],
         )
 
     def list_history(
@@ -247,7 +248,7 @@ class MemoryTools:
         something to be forgotten, never because a fact changed: for that, add the new fact.
         """
         self._memory.delete(memory_id, max_trust=self._max_trust, **self._ids)
-        return DeletedOut(id=memory_id, erasing=self._memory.erasing())
+        return DeletedOut(id=memory_id, forgotten=1, erasing=self._memory.erasing())
 
     def newest_resource(self) -> str:
         """The newest memories as JSON."""
