@@ -133,12 +133,12 @@ def serve(
 
 def served_memory(where: Location, judging: Judging, metrics: Metrics) -> Memory:
     """Opens a memory whose work is counted, and whose oracle remembers whole sets."""
-    from gcmem.serve.http.metrics import counted
+    from gcmem.serve.http.metrics import count_verdicts
     from gcmem.serve.http.remembering import RememberingOracle
 
     check_oracle(judging.oracle)  # a mistake in it must not make a store
     reader = reader_named(judging.reader, base_url=judging.base_url)
-    store = counted(open_store(where), metrics)
+    store = count_verdicts(open_store(where), metrics)
     oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.verdicts)
     recorded = load_fitness()
     warn_of_recorded_fitness(oracle, recorded)
