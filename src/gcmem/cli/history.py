@@ -70,14 +70,14 @@ def history(
             respect_trust=memory.settings.respect_trust,
         )
         judged = judged_up_to(memory.store, oracle=judge)
-    waiting = {c.id for c in chunks if (c.seq or 0) > judged and c.id not in witnesses}
+    unjudged = {c.id for c in chunks if (c.seq or 0) > judged and c.id not in witnesses}
     if as_json:
         print_json(
             [
                 {
                     **to_json(chunk),
                     "shadowed_by": _shadowed_by(witnesses.get(chunk.id)),
-                    "judged": chunk.id not in waiting,
+                    "judged": chunk.id not in unjudged,
                 }
                 for chunk in chunks
             ]
@@ -86,10 +86,10 @@ def history(
     console.print(f"{part(len(chunks), total, 'chunk')} in {located.shown} (UTC)", markup=False)
     if chunks:
         console.print(timeline_table(chunks, witnesses, ids=ids))
-    if waiting:
+    if unjudged:
         console.print(
-            f"{verb(len(waiting), 'chunk has', 'chunks have')} not been judged yet, so nothing "
-            f"marks them; run: gcmem link{located.flag}",
+            f"{verb(len(unjudged), 'chunk has', 'chunks have')} not been judged yet and may be "
+            f"outdated; run: gcmem link{located.flag}",
             style="yellow",
             soft_wrap=True,
         )

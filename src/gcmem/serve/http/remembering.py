@@ -41,7 +41,7 @@ class RememberingOracle:
 
 
 class UnknownDocuments:
-    """Gives chunks random ids before an oracle sees them, and restores them in its verdicts.
+    """Hides the ids of chunks from an oracle behind random ones.
 
     An oracle may cache verdicts by id. The ids of documents are derived from their texts, so
     without this a caller could find out which documents another caller has sent.
