@@ -49,7 +49,7 @@ def ask(
         int,
         typer.Option(
             "-k",
-            help="How many similar chunks to read, in addition to recent ones; also how many to list.",
+            help="How many similar chunks to read, besides recent ones; also how many to list.",
         ),
     ] = 10,
     as_of: AsOf = None,

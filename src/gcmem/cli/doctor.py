@@ -52,7 +52,7 @@ def doctor(
     stm: StmURL = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check the installation and the store, and say what is wrong. Exit code 1: there is a problem."""
+    """Check the installation and the store, and name problems. Exit code 1: there are some."""
     where = locate(path=path, store=store, stm=stm)
     problems: list[str] = []
     warnings: list[str] = []

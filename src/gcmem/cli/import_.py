@@ -42,9 +42,10 @@ def import_(
     verify: Annotated[bool, typer.Option(help="Count and hash both sides afterwards.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Import an export of gcmem or rows; chunks that are already stored are skipped.
+    """Import an export of gcmem, or rows of your own.
 
-    Use `gcmem add --file` for a chat. If it is stopped, the same command continues.
+    Chunks that are already stored are skipped. Use `gcmem add --file` for a chat. If it is stopped,
+    the same command continues.
     """
     check_choice(origin, name="--from", allowed=get_args(FileOrigin))
     where = locate(path=path, store=store)

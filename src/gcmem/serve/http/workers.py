@@ -185,7 +185,7 @@ class _Job:
 class Probe:
     """Runs one check in a thread of its own, so that no request keeps it waiting.
 
-    All who ask while a check runs share its result, so many cost no more than one.
+    All who ask while a check runs share its result.
     """
 
     def __init__(self, check: Callable[[], None], *, timeout_s: float) -> None:
