@@ -282,7 +282,7 @@ def test_only_this_machine_is_loopback(host: str, expected: bool) -> None:
     ("arguments", "message"),
     [
         (["--transport", "carrier-pigeon"], "choose one of stdio, http"),
-        (["--transport", "http", "--token-env", "NO_SUCH_TOKEN"], "holds no such variable"),
+        (["--transport", "http", "--token-env", "NO_SUCH_TOKEN"], "no such environment variable"),
         (["--transport", "http", "--host", "0.0.0.0"], "a token is needed"),
         (["--user-id", " "], "non-empty string"),
     ],

@@ -57,7 +57,7 @@ def test_an_active_name_is_taken_and_a_revoked_one_is_free(keys: KeyStore) -> No
 
 def test_a_file_that_holds_no_keys_says_so(tmp_path: Path) -> None:
     (tmp_path / "x.keys").write_text("not a database, whatever it is called" * 100)
-    with pytest.raises(StoreCorruptError, match="no file of keys"):
+    with pytest.raises(StoreCorruptError, match="not a file of keys"):
         KeyStore(tmp_path / "x.keys").list()
 
 

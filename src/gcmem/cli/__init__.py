@@ -1,4 +1,4 @@
-"""The command line: one file per command. This and `gcmem.serve` alone read the environment."""
+"""The command line: one file per command. Only it and `gcmem.serve` read the environment."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ app = typer.Typer(
 
 
 class LazyBench(TyperGroup):
-    """The bench commands, imported when one is asked for: others should not wait for them."""
+    """The bench commands, imported on demand so that other commands start faster."""
 
     @staticmethod
     def _commands() -> dict[str, Any]:
@@ -101,7 +101,7 @@ app.add_typer(
 
 def run() -> None:
     """Runs the command line; a gcmem error becomes one line on stderr and exit code 1 or 2."""
-    # One line for people, not the place in the code.
+    # A warning is one line, without its place in the code.
     warnings.showwarning = lambda message, *_, **__: warn(message)
     try:
         app()

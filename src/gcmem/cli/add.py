@@ -32,7 +32,7 @@ from gcmem.transfer import is_export
 from gcmem.types import TRUSTED, UNTRUSTED, Chunk, Scope, Turn
 
 BATCH = 256
-"""Messages of a file that are stored together: a crash loses none that was acknowledged."""
+"""Messages of a file that are stored together."""
 
 
 def add(
@@ -43,7 +43,7 @@ def add(
         Path | None,
         typer.Option(
             help="A chat to remember: JSON, JSON lines, text, or an export of ChatGPT, Claude or "
-            "Slack. Messages that are there already are skipped."
+            "Slack. Messages that are already stored are skipped."
         ),
     ] = None,
     path: StorePath = None,
@@ -59,12 +59,12 @@ def add(
     session: Annotated[str | None, typer.Option(help="Which conversation it belongs to.")] = None,
     metadata: Annotated[
         list[str] | None,
-        typer.Option("--metadata", help="Kept with the chunk; repeatable.", metavar="KEY=VALUE"),
+        typer.Option("--metadata", help="Stored with the chunk; repeatable.", metavar="KEY=VALUE"),
     ] = None,
     tz: Tz = None,
     untrusted: Annotated[
         bool,
-        typer.Option("--untrusted", help="The source may lie: it can't replace others' facts."),
+        typer.Option("--untrusted", help="The source may lie: it can't replace trusted facts."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -82,9 +82,9 @@ def add(
     )
     check_limits(turns, now=datetime.now(UTC), settings=Settings())
     if file is not None:
-        said = len(text or ())  # what is said on the command line is always new
+        typed = len(text or ())  # messages on the command line are always new
         source = str(file.resolve())
-        turns = (*turns[:said], *name_turns(turns[said:], scope=scope, source=source))
+        turns = (*turns[:typed], *name_turns(turns[typed:], scope=scope, source=source))
     trust = UNTRUSTED if untrusted else TRUSTED
     chunks: list[Chunk] = []
     where = locate(path=path, store=store, stm=stm)
@@ -115,12 +115,12 @@ def add(
 def _read(file: Path, tz: str | None) -> tuple[Turn, ...]:
     if is_export(file):
         raise InvalidInputError(
-            f"{file} is an export of gcmem; take it in with: gcmem import {file}"
+            f"{file} is an export of gcmem; import it with: gcmem import {file}"
         )
     return read_session_file(file, tz=timezone(tz))
 
 
 def _count_added(turns: tuple[Turn, ...], chunks: list[Chunk]) -> int:
-    """Returns how many of the messages were stored, in one chunk or several."""
+    """Returns how many messages were stored, each as one or more chunks."""
     stored = {chunk.id.partition(".")[0] for chunk in chunks}
     return sum(turn.id is None or turn.id in stored for turn in turns)

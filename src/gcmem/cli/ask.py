@@ -30,7 +30,7 @@ from gcmem.cli.options import (
     pairs,
     when,
 )  # fmt: skip
-from gcmem.cli.oracles import shortfall
+from gcmem.cli.oracles import skipped_warning
 from gcmem.cli.output import console, print_json, warn
 from gcmem.cli.tables import kept_table, outdated_table, plain, print_undecided
 from gcmem.types import Answer, AnswerPath, Candidate, PromptMode, check_choice
@@ -48,7 +48,8 @@ def ask(
     k: Annotated[
         int,
         typer.Option(
-            "-k", help="How many similar chunks to read, besides recent ones, and how many to list."
+            "-k",
+            help="How many similar chunks to read, besides recent ones; also how many to list.",
         ),
     ] = 10,
     as_of: AsOf = None,
@@ -58,8 +59,8 @@ def ask(
     by: Annotated[
         str,
         typer.Option(
-            help="What the answer is read from: gcmem (what is still true), standard (everything), "
-            "timestamp (everything, newest first), or all to compare the three."
+            help="Which chunks the answer is read from: gcmem (still true), standard (all), "
+            "timestamp (all, newest first); or all to compare the three."
         ),
     ] = "gcmem",
     mode: Annotated[
@@ -92,9 +93,9 @@ def ask(
             paths=every if by == "all" else (cast(AnswerPath, by),),
             mode=cast(PromptMode, mode),
         )
-        missed = shortfall(memory.oracle)
-    if missed:
-        warn(missed)
+        skipped = skipped_warning(memory.oracle)
+    if skipped:
+        warn(skipped)
     if as_json:
         print_json(answers if by == "all" else answers[0])
         return
@@ -105,7 +106,7 @@ def ask(
 
 
 def _print_read(answer: Answer, *, most: int) -> None:
-    """Prints at most so many of the chunks that were read, the one that answered among them."""
+    """Prints at most `most` of the chunks that were read, with the one that answered."""
     found = answer.resolution
     shown = _first(found.kept, most=most, source=answer.source)
     if shown:

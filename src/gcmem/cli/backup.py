@@ -18,12 +18,12 @@ def backup(
     file: Annotated[Path, typer.Argument(help="Where to write the copy.")],
     path: StorePath = None,
     store: StoreURL = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the store into a file while it is in use. The copy is a store of its own.
+    """Copy the store into a file while it is in use. The copy is a complete store.
 
-    Everything that was added before the command began is in it. API keys are not.
+    It holds everything that was added before the command began, but no API keys.
     """
     source = locate(path=path, store=store)
     if source.path is None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def counted(number: int, noun: str) -> str:
-    """Returns the number with its noun, in the plural where there is not exactly one."""
+    """Returns the number with its noun, in the plural unless it is 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def part(number: int, total: int, noun: str) -> str:
-    """Returns "3 of 12 chunks", or "12 chunks" where none is left out."""
+    """Returns "3 of 12 chunks", or "12 chunks" if none is left out."""
     return counted(total, noun) if number == total else f"{number:,} of {counted(total, noun)}"
 
 

@@ -33,7 +33,7 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question of the demo, and what is true at the end of its conversation."""
+    """A question of the demo, and its true answer at the end of the conversation."""
 
     text: str
     options: tuple[str, ...]
@@ -58,18 +58,18 @@ QUESTIONS = (
 
 def demo(
     path: Annotated[
-        str, typer.Option(help="Where to keep the demo's store; default: nowhere.")
+        str, typer.Option(help="Where to keep the demo's store; default: only in memory.")
     ] = IN_MEMORY,
     as_json: AsJson = False,
 ) -> None:
-    """Show on an example how outdated facts are left out."""
+    """Show with an example how outdated facts are left out."""
     if path != IN_MEMORY:
         check_folder(Path(path))
     turns = read_session_file(SESSION)
     with Memory(path) as memory:
         if memory.get_all(user_id=USER, limit=1):
             raise InvalidInputError(
-                f"{path} holds the demo's conversation already; pass a new path"
+                f"{path} already holds the demo's conversation; pass a new path"
             )
         chunks = memory.add(turns, user_id=USER)
         answers = {
@@ -89,7 +89,7 @@ def demo(
                     {"question": q.text, "truth": q.truth, "answers": found}
                     for q, found in answers.items()
                 ],
-                "as_of": {"time": BEFORE_THE_MOVE, "answer": earlier.text},
+                "earlier": {"as_of": BEFORE_THE_MOVE, "text": earlier.text},
             }
         )
         return

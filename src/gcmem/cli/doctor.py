@@ -52,7 +52,7 @@ def doctor(
     stm: StmURL = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check the installation and the store, and say what is wrong. Exit code 1: something is."""
+    """Check the installation and the store, and name problems. Exit code 1: there are some."""
     where = locate(path=path, store=store, stm=stm)
     problems: list[str] = []
     warnings: list[str] = []
@@ -93,7 +93,7 @@ def _encoder(encoder: Encoder, problems: list[str]) -> dict[str, Any]:
         started = time.perf_counter()
         encoder.encode(["How long does one sentence of ordinary length take to embed?"])
         spent_ms = (time.perf_counter() - started) * 1000
-    except Exception as error:  # whatever is broken in the installation, doctor names it
+    except Exception as error:  # any broken part of the installation is reported
         problems.append(f"the encoder does not run: {error}")
         return {"id": encoder.id}
     return {"id": encoder.id, "ms_per_sentence": round(spent_ms, 2)}
@@ -101,7 +101,7 @@ def _encoder(encoder: Encoder, problems: list[str]) -> dict[str, Any]:
 
 def _oracle() -> dict[str, Any]:
     oracle = default_oracle()
-    return {"id": oracle.id, "qualified": fitness_of(oracle.id, load_fitness())}
+    return {"id": oracle.id, "fitness": fitness_of(oracle.id, load_fitness())}
 
 
 def _store(
@@ -113,7 +113,7 @@ def _store(
     else:
         found = _file(path, encoder, problems, warnings)
         warnings += [
-            f"others may read {private}: memories are private; run: chmod 600 {private}"
+            f"other users can read {private}, and memories are private; run: chmod 600 {private}"
             for private in (path, keys_beside(where))
             if private.exists() and private.stat().st_mode & 0o007
         ]
@@ -182,7 +182,7 @@ def _file(path: Path, encoder: Encoder, problems: list[str], warnings: list[str]
 
 
 def _check_vectors(log: ChunkLog, encoder: Encoder, option: str, problems: list[str]) -> None:
-    """Reports vectors that can't be searched; those of another encoder are reported elsewhere."""
+    """Reports unusable vectors, unless another encoder made them: that is reported elsewhere."""
     if log.encoder_id != encoder.id:
         return
     bad = count_unusable(log, dimensions=encoder.dimensions)
@@ -208,7 +208,7 @@ def _print(report: dict[str, Any]) -> None:
 
 
 def _in_words(key: str, value: dict[str, Any] | str) -> str:
-    """Returns one part of the report for people."""
+    """Returns one part of the report as text."""
     if isinstance(value, str):
         return value
     if key == "extras":
@@ -216,13 +216,13 @@ def _in_words(key: str, value: dict[str, Any] | str) -> str:
         missing = [name for name, installed in value.items() if not installed]
         return f"installed: {', '.join(there) or 'none'}; not: {', '.join(missing) or 'none'}"
     if key == "oracle":
-        verdict = value["qualified"]
-        return f"{value['id']}, qualified {verdict}: {MEANING.get(verdict, 'it may only annotate')}"
+        fitness = value["fitness"] or "never measured"
+        return f"{value['id']}, {fitness}: {MEANING.get(fitness, 'it may only annotate')}"
     if key == "store" and value.get("exists") is False:
-        return f"{value['path']} ({value['from']}): not made yet; gcmem add makes it"
+        return f"{value['path']} ({value['from']}): not created yet; gcmem add creates it"
     words = {
         "id": "{}", "path": "{}", "url": "{}", "from": "chosen by {}", "exists": "",
-        "megabytes": "{} MB", "ms_per_sentence": "{} ms a sentence",
+        "megabytes": "{} MB", "ms_per_sentence": "{} ms per sentence",
     }  # fmt: skip
     parts = [
         counted(item, "chunk") if name == "chunks" else words.get(name, name + " {}").format(item)

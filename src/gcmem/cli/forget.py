@@ -39,9 +39,10 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before erasing a scope.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Erase chunks for good, by id or by user, agent, run or filter.
+    """Erase chunks permanently, by id or by user, agent, run or filter.
 
-    It says how many before it erases a whole scope, and asks. Exit code 1: nothing matched.
+    Before it erases a whole scope, it says how many chunks match, and asks. Exit code 1: nothing
+    matched.
     """
     wanted = pairs(filters)
     with open_existing(locate(path=path, store=store, stm=stm)) as memory:
@@ -62,7 +63,9 @@ def forget(
     for unknown in [i for i in ids or () if i not in known]:
         warn(f"there is no chunk {unknown}")
     if len(known) > count:
-        warn(f"{verb(len(known) - count, 'chunk is', 'chunks are')} not in this scope, and stay")
+        warn(
+            f"{verb(len(known) - count, 'chunk is', 'chunks are')} not in this scope and will stay"
+        )
     if not count and not ids:
         warn("nothing matches, so nothing was erased")
     if not count or len(set(ids or ())) > count:
@@ -70,13 +73,13 @@ def forget(
 
 
 def _confirm(count: int, *, yes: bool) -> None:
-    """Says how many chunks match, and asks unless told not to."""
+    """Says how many chunks match, and asks for confirmation unless `yes`."""
     chunks = counted(count, "chunk")
     if yes:
-        warn(f"erasing {chunks} for good")
+        warn(f"erasing {chunks} permanently")
         return
     try:
-        typer.confirm(f"Erase {chunks} for good?", abort=True, err=True)
+        typer.confirm(f"Erase {chunks} permanently?", abort=True, err=True)
     except typer.Abort:
         typer.echo(err=True)
         warn("nothing was erased; --yes erases without asking")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +30,7 @@ from gcmem.cli.options import (
 from gcmem.cli.output import console, print_json, to_json
 from gcmem.cli.tables import timeline_table
 from gcmem.filters import make_filter
-from gcmem.outdated import judged_up_to, known_witnesses
+from gcmem.outdated import Witness, judged_up_to, known_witnesses
 
 
 def history(
@@ -70,14 +70,14 @@ def history(
             respect_trust=memory.settings.respect_trust,
         )
         judged = judged_up_to(memory.store, oracle=judge)
-    waiting = {c.id for c in chunks if (c.seq or 0) > judged and c.id not in witnesses}
+    unjudged = {c.id for c in chunks if (c.seq or 0) > judged and c.id not in witnesses}
     if as_json:
         print_json(
             [
                 {
                     **to_json(chunk),
-                    "outdated_by": witnesses[chunk.id].id if chunk.id in witnesses else None,
-                    "judged": chunk.id not in waiting,
+                    "shadowed_by": _shadowed_by(witnesses.get(chunk.id)),
+                    "judged": chunk.id not in unjudged,
                 }
                 for chunk in chunks
             ]
@@ -86,10 +86,16 @@ def history(
     console.print(f"{part(len(chunks), total, 'chunk')} in {located.shown} (UTC)", markup=False)
     if chunks:
         console.print(timeline_table(chunks, witnesses, ids=ids))
-    if waiting:
+    if unjudged:
         console.print(
-            f"{verb(len(waiting), 'chunk has', 'chunks have')} not been judged yet, so nothing "
-            f"marks them; run: gcmem link{located.flag}",
+            f"{verb(len(unjudged), 'chunk has', 'chunks have')} not been judged yet and may be "
+            f"outdated; run: gcmem link{located.flag}",
             style="yellow",
             soft_wrap=True,
         )
+
+
+def _shadowed_by(witness: Witness | None) -> dict[str, Any] | None:
+    if witness is None:
+        return None
+    return {"witness": witness.id, "score": witness.score, "oracle": witness.oracle}

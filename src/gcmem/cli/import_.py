@@ -42,13 +42,14 @@ def import_(
     verify: Annotated[bool, typer.Option(help="Count and hash both sides afterwards.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Take in an export or rows; what is there already is skipped.
+    """Import an export of gcmem, or rows of your own.
 
-    A chat is added with `gcmem add --file` instead. If it is stopped, the same command continues.
+    Chunks that are already stored are skipped. Use `gcmem add --file` for a chat. If it is stopped,
+    the same command continues.
     """
     check_choice(origin, name="--from", allowed=get_args(FileOrigin))
     where = locate(path=path, store=store)
-    # All of this is said before a store is made at the path.
+    # All of this is checked before a store is created at the path.
     if not file.is_file():
         raise InvalidInputError(f"no file at {file}")
     given = _trust(trust, untrusted=untrusted)
@@ -94,7 +95,7 @@ def _refuse_chat(file: Path) -> None:
     try:
         read_session_file(file, tz=UTC)
     except InvalidInputError:
-        return  # the import says what is wrong with it
+        return  # the import will say what is wrong with it
     raise InvalidInputError(f"{file} looks like a chat; add it with: gcmem add --file {file}")
 
 

@@ -34,15 +34,15 @@ def create(
     agent: AgentId = None,
     run: RunId = None,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="It may not add or erase.")
+        bool, typer.Option("--read-only", help="The key may not add or erase.")
     ] = False,
     untrusted: Annotated[
         bool,
-        typer.Option("--untrusted", help="What it adds comes from a source that is not trusted."),
+        typer.Option("--untrusted", help="What the key adds is not trusted."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key and show it, once; without --user, --agent or --run it opens everything."""
+    """Create a key and show it once; without --user, --agent or --run it opens everything."""
     scope = Scope(user_id=user, agent_id=agent, run_id=run)
     file = keys or keys_beside(locate(path=path, store=store))
     check_folder(file)
@@ -51,21 +51,23 @@ def create(
         print_json({"key": key, "secret": secret})
     else:
         console.print(f"{secret}", soft_wrap=True, markup=False)
-        console.print(f"Keep it: it is not shown again. It opens {_bound_to(key)}.", markup=False)
+        console.print(
+            f"Keep it: it is not shown again. It gives access to {_bound_to(key)}.", markup=False
+        )
 
 
 @app.command("list")
 def list_keys(
     path: StorePath = None, store: StoreURL = None, keys: KeysFile = None, as_json: AsJson = False
 ) -> None:
-    """List the keys; the secrets themselves are not kept."""
+    """List the keys; their secrets are not stored."""
     file = keys or keys_beside(locate(path=path, store=store))
     found = KeyStore(file).list() if file.exists() else []
     if as_json:
         print_json(found)
         return
     if not found:
-        console.print(f"No keys in {file} yet; make one: gcmem keys create NAME", markup=False)
+        console.print(f"No keys in {file} yet; create one: gcmem keys create NAME", markup=False)
         return
     table = Table("name", "scope", "may", "made", "revoked")
     for key in found:
@@ -89,7 +91,7 @@ def revoke(
     keys: KeysFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Revoke a key; this takes effect at once, also on a running server."""
+    """Revoke a key. This takes effect at once, even on a running server."""
     key = KeyStore(keys or keys_beside(locate(path=path, store=store))).revoke(name)
     if as_json:
         print_json(key)

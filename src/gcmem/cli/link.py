@@ -18,7 +18,7 @@ from gcmem.cli.options import (
     locate,
     open_existing,
 )  # fmt: skip
-from gcmem.cli.oracles import shortfall
+from gcmem.cli.oracles import skipped_warning
 from gcmem.cli.output import console, print_json, progress_bar, warn
 from gcmem.memory import Memory
 from gcmem.outdated import judged_up_to
@@ -38,23 +38,22 @@ def link(
 ) -> None:
     """Find outdated chunks ahead of time.
 
-    It judges what was added since the last run. Then `gcmem history` marks what is outdated, and
-    searches find the newest state however much was said in between. Searches are right without
+    It judges chunks that were added since the last run. Then `gcmem history` marks outdated chunks,
+    and searches find the newest state even if much was said in between. Searches also work without
     it. If it is stopped, the next run continues. Verdicts count only for the conflict model
-    (--oracle) that gave them. `llm:` is asked once for each chunk, `llm-pairwise:` once for each
-    pair.
+    (--oracle) that gave them. `llm:` is called once per chunk, `llm-pairwise:` once per pair.
     """
-    # Nothing is removed here, so whether the oracle may is of no concern.
+    # Nothing is removed here, so the oracle need not be qualified.
     judging = Judging(oracle=oracle, base_url=base_url, unqualified=True)
     with (
         open_existing(locate(path=path, store=store, stm=stm), judging) as memory,
         progress_bar("judging") as advance,
     ):
         found = memory.link(limit=limit, progress=advance)
-        left = 0 if limit is None else _waiting(memory)
-        missed = shortfall(memory.oracle)
-    if missed:
-        warn(missed)
+        left = 0 if limit is None else _count_unjudged(memory)
+        skipped = skipped_warning(memory.oracle)
+    if skipped:
+        warn(skipped)
     if as_json:
         print_json(found)
     elif not found.judged:
@@ -67,6 +66,6 @@ def link(
         )
 
 
-def _waiting(memory: Memory) -> int:
+def _count_unjudged(memory: Memory) -> int:
     judged = judged_up_to(memory.store, oracle=memory.oracle.id)
     return sum(1 for _ in memory.store.log.scan(ChunkFilter(), after_seq=judged))

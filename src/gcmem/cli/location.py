@@ -1,4 +1,4 @@
-"""Where the memory is: what the flags say, else the environment, else the config file."""
+"""Where the memory is: by flags, else the environment, else the config file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Source = Literal["flags", "environment", "config file", "default"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """The store's URL or path, the recency buffer's URL if there is one, and who said so."""
+    """The store's URL or path, the recency buffer's URL if there is one, and their source."""
 
     store: str
     stm: str | None
@@ -30,7 +30,7 @@ class Location:
 
     @property
     def path(self) -> Path | None:
-        """The file of the embedded store; None where the store is a server."""
+        """The file of the embedded store; None if the store is a server."""
         path = sqlite_path(self.store)
         return None if path is None else Path(path).expanduser()
 
@@ -41,21 +41,21 @@ class Location:
 
     @property
     def flag(self) -> str:
-        """What another command needs to use the same store, with a space before it."""
+        """The option that makes another command use the same store, with a leading space."""
         if self.source != "flags":
             return ""
         return f" --store {self.shown}" if "://" in self.store else f" --path {self.shown}"
 
     @property
     def shown(self) -> str:
-        """The store as it may be printed."""
+        """The store's URL or path without its password."""
         return redacted(self.store)
 
 
 def locate(
     *, path: Path | None = None, store: str | None = None, stm: str | None = None
 ) -> Location:
-    """Decides where the memory is; an empty --stm turns the recency buffer off."""
+    """Returns where the memory is; an empty --stm turns the recency buffer off."""
     config, file = _config()
     levels: tuple[tuple[Source, dict[str, str]], ...] = (
         ("flags", _given(path=str(path) if path else None, store=store)),
@@ -75,7 +75,7 @@ def locate(
 
 
 def check_folder(file: Path) -> None:
-    """Raises an error if the folder of a file is missing; only the default one is made."""
+    """Raises an error if the folder of a file is missing; creates only the default folder."""
     folder = file.expanduser().parent
     if folder.is_dir():
         return

@@ -30,7 +30,7 @@ def mcp(
     store: StoreURL = None,
     stm: StmURL = None,
     transport: Annotated[
-        str, typer.Option(help="stdio, for an agent on this machine that starts it, or http.")
+        str, typer.Option(help="stdio (an agent on this machine starts it) or http.")
     ] = "stdio",
     user_id: Annotated[
         str | None, typer.Option("--user-id", "--user", help="The user it is bound to.")
@@ -46,7 +46,8 @@ def mcp(
     base_url: BaseURL = None,
     unqualified: Unqualified = False,
     untrusted: Annotated[
-        bool, typer.Option("--untrusted", help="What is added can't replace trusted facts.")
+        bool,
+        typer.Option("--untrusted", help="What is added through it can't replace trusted facts."),
     ] = False,
     host: Annotated[str, typer.Option(help="Where to listen (http).")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port (http).")] = 8765,
@@ -65,7 +66,7 @@ def mcp(
 ) -> None:
     """Serve the memory to agents over MCP.
 
-    Needs: pip install 'gcmem[mcp]'. With --transport http it prints where it listens, on stderr.
+    Needs: pip install 'gcmem[mcp]'. With --transport http it prints its address on stderr.
     """
     check_choice(transport, name="--transport", allowed=("stdio", "http"))
     try:
@@ -80,7 +81,7 @@ def mcp(
         server = make_server(memory, scope=scope, trust=UNTRUSTED if untrusted else TRUSTED)
         if transport == "stdio":
             if sys.stdin.isatty():
-                warn("speaking MCP on stdin and stdout: this is for an agent to start, not for you")
+                warn("speaking MCP on stdin and stdout: an agent should start this command")
             server.run("stdio")
         else:
             app = make_http_app(server, host=host, token=token, allowed_hosts=allow_host or ())
@@ -88,10 +89,10 @@ def mcp(
 
 
 def _token(name: str | None) -> str | None:
-    """Reads the token; it has no option of its own, since others can read command lines."""
+    """Reads the token from the environment, since other users can read command lines."""
     if name is None:
         return None
     token = os.environ.get(name, "").strip()
     if not token:
-        raise InvalidInputError(f"--token-env {name}: the environment holds no such variable")
+        raise InvalidInputError(f"--token-env {name}: there is no such environment variable")
     return token

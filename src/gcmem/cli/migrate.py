@@ -17,14 +17,14 @@ def migrate(
     target: Annotated[str, typer.Argument(metavar="TO", help="The store to fill, path or URL.")],
     skip_bad: Annotated[
         bool,
-        typer.Option("--skip-bad", help="Leave out chunks that no store can keep, and name them."),
+        typer.Option("--skip-bad", help="Leave out chunks that no store can keep, and list them."),
     ] = False,
     verify: Annotated[bool, typer.Option(help="Count and hash both sides afterwards.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Copy every chunk of one store into another.
 
-    The first one stays as it is. If it is stopped, the same command continues.
+    The source is not changed. If it is stopped, the same command continues.
     """
     check_exists(locate(store=source))
     locate(store=target).check_folder()

@@ -11,7 +11,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 from gcmem.cli.location import Location, locate
-from gcmem.cli.oracles import check_oracle, oracle_named, reader_named
+from gcmem.cli.oracles import (
+    check_oracle,
+    oracle_named,
+    reader_named,
+    warn_of_recorded_fitness,
+)
 from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
 from gcmem.judge.fitness import load_fitness
@@ -23,8 +28,7 @@ from gcmem.store.urls import open_url
 from gcmem.times import parse_time
 
 SETTINGS = Settings(respect_trust=True, max_metadata_bytes=16_384)
-"""What the command line and the servers use: their callers are not all trusted alike."""
-"""What is untrusted makes nothing stale that is trusted."""
+"""Settings of the command line and the servers: untrusted chunks can't replace trusted ones."""
 
 StorePath = Annotated[
     Path | None, typer.Option("--path", help="The store's file; else $GCMEM_PATH.")
@@ -56,7 +60,7 @@ KnownAt = Annotated[
 ]
 Tz = Annotated[
     str | None,
-    typer.Option("--tz", help="The timezone of times that name none: Europe/Rome.", metavar="ZONE"),
+    typer.Option("--tz", help="The timezone of times without one: Europe/Rome.", metavar="ZONE"),
 ]
 Filters = Annotated[
     list[str] | None,
@@ -84,10 +88,10 @@ Unqualified = Annotated[
     bool,
     typer.Option(
         "--unqualified",
-        help="Let a conflict model remove chunks although `gcmem qualify` did not find it fit.",
+        help="Let the conflict model remove chunks even if `gcmem qualify` has not found it fit.",
     ),
 ]
-K = Annotated[int, typer.Option("-k", help="How many chunks at the most.")]
+K = Annotated[int, typer.Option("-k", help="The most chunks to return.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 __all__ = [
@@ -135,7 +139,7 @@ LOCAL = Judging()
 
 
 def open_store(where: Location) -> Store:
-    """Opens the store, making it where there is none."""
+    """Opens the store, or creates it."""
     where.check_folder()
     return open_url(
         where.store, encoder=default_encoder(), stm_size=SETTINGS.stm_size, stm=where.stm
@@ -143,17 +147,21 @@ def open_store(where: Location) -> Store:
 
 
 def open_memory(where: Location, judging: Judging = LOCAL) -> Memory:
-    """Opens the memory, making it where there is none."""
-    check_oracle(judging.oracle)  # a mistake in it must not make a store
+    """Opens the memory, or creates it."""
+    check_oracle(judging.oracle)  # checked first, so that a mistake creates no store
     reader = reader_named(judging.reader, base_url=judging.base_url)
+    recorded = load_fitness()
     store = open_store(where)
     try:
+        oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.verdicts)
+        if not judging.unqualified:
+            warn_of_recorded_fitness(oracle, recorded)
         return Memory(
             store=store,
-            oracle=oracle_named(judging.oracle, base_url=judging.base_url, cache=store.verdicts),
+            oracle=oracle,
             reader=reader,
             settings=SETTINGS,
-            qualification=load_fitness(),
+            qualification=recorded,
             require_qualified=not judging.unqualified,
         )
     except BaseException:
@@ -162,13 +170,13 @@ def open_memory(where: Location, judging: Judging = LOCAL) -> Memory:
 
 
 def open_existing(where: Location, judging: Judging = LOCAL) -> Memory:
-    """Opens the store; reading from a path where there is none is a mistake worth telling."""
+    """Opens the memory; raises an error if there is no store at the path."""
     check_exists(where)
     return open_memory(where, judging)
 
 
 def check_exists(where: Location) -> None:
-    """Raises an error that says how to make a store when there is none at a path."""
+    """Raises an error that says how to create a store if the path has none."""
     path = where.path
     if path is not None and str(path) != IN_MEMORY and not path.exists():
         raise InvalidInputError(
@@ -190,7 +198,7 @@ def timezone(name: str | None) -> ZoneInfo | None:
 
 
 def pairs(items: list[str] | None) -> dict[str, Any]:
-    """Reads KEY=VALUE options; true, false, null and numbers are taken as such."""
+    """Reads KEY=VALUE options; a value that is JSON, such as true or 3, is parsed."""
     import json
 
     found: dict[str, Any] = {}

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 
 from gcmem.answer import LLMReader
+from gcmem.cli.output import warn
 from gcmem.defaults import default_encoder, default_oracle, default_reader
 from gcmem.errors import InvalidInputError
 from gcmem.judge import LLMOracle, NLIClassifier, PairwiseOracle
+from gcmem.judge.fitness import RECORD, SHIPPED_RECORD, load_fitness
 from gcmem.judge.llm import Style
 from gcmem.llm import OpenAIChat
 from gcmem.protocols import ConflictOracle, Reader, VerdictCache
+from gcmem.types import Fitness
 
 STYLES: dict[str, Style] = {"llm": "listwise", "llm-pairwise": "pairwise"}
 ANSWER_TOKENS, LIST_TOKENS = 512, 2048
-"""Room for an answer, and for a list of conflicts: up to about 25 tokens a chunk."""
+"""Most tokens of an answer, and of a list of conflicts (about 25 tokens per chunk)."""
 
 
 def oracle_named(
     name: str, *, base_url: str | None, cache: VerdictCache | None = None
 ) -> ConflictOracle:
-    """Returns the oracle: local, nli:FOLDER, llm:MODEL (the whole set at once) or llm-pairwise."""
+    """Returns the oracle: local, nli:FOLDER, llm:MODEL (whole sets) or llm-pairwise:MODEL."""
     check_oracle(name)
     kind, _, rest = name.partition(":")
     if kind == "local":
@@ -32,7 +36,7 @@ def oracle_named(
 
 
 def check_oracle(name: str) -> None:
-    """Raises an error where this is no name of an oracle, or names a folder without one."""
+    """Raises an error if the name is not an oracle's, or its folder holds no model."""
     kind, _, rest = name.partition(":")
     if not (kind == "local" and not rest) and not (kind in ("nli", *STYLES) and rest):
         raise InvalidInputError(
@@ -52,8 +56,8 @@ def reader_named(name: str, *, base_url: str | None) -> Reader:
     raise InvalidInputError(f"--reader {name}: write local or llm:MODEL")
 
 
-def shortfall(oracle: ConflictOracle) -> str | None:
-    """Says what a language model has left unjudged in this command, if anything."""
+def skipped_warning(oracle: ConflictOracle) -> str | None:
+    """Returns a warning if the model skipped pairs or replied unreadably."""
     if not isinstance(oracle, LLMOracle):
         return None
     usage = oracle.total_usage
@@ -61,8 +65,14 @@ def shortfall(oracle: ConflictOracle) -> str | None:
         return None
     return (
         f"{oracle.id}: {usage.malformed} replies or entries could not be read and count as no "
-        f"conflict, {usage.unjudged} pairs were not asked about"
+        f"conflict, {usage.unjudged} pairs were skipped"
     )
+
+
+def warn_of_recorded_fitness(oracle: ConflictOracle, recorded: Mapping[str, Fitness]) -> None:
+    """Says on stderr if the oracle's class comes from the record in the home folder."""
+    if oracle.id in recorded and oracle.id not in load_fitness(SHIPPED_RECORD):
+        warn(f"conflict model {oracle.id} is {recorded[oracle.id]}, by {RECORD}")
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""What the commands print: words for people, JSON for programs, errors on stderr."""
+"""Output of the commands: text for people, JSON for programs, errors on stderr."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ console = Console(highlight=False)
 
 
 def fail(error: GCMemError, *, as_json: bool) -> NoReturn:
-    """Prints the error on stderr and ends with exit code 2 for wrong input, otherwise 1."""
+    """Prints the error on stderr and exits with code 2 for wrong input, otherwise 1."""
     if as_json:
         print(json.dumps({"error": type(error).__name__, "message": str(error)}), file=sys.stderr)
     else:
@@ -37,7 +37,7 @@ def warn(message: object) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows a bar on a terminal while the work lasts; yields what to call with (done, total)."""
+    """Shows a progress bar on a terminal; yields a function to call with (done, total)."""
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     screen = Console(stderr=True)
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
@@ -64,11 +64,11 @@ def to_json(value: Any) -> Any:
 
 
 def print_moved(moved: Moved) -> None:
-    """Prints what a move did, what it left out, and how it was checked."""
+    """Prints what was copied and left out, and the result of the check."""
     copied = moved.copied
     console.print(
         f"{moved.source} → {moved.target}: {counted(copied.added, 'chunk')} added, "
-        f"{copied.present:,} there already, {copied.embedded:,} embedded anew."
+        f"{copied.present:,} already there, {copied.embedded:,} embedded again."
     )
     for row in copied.bad_rows:
         console.print(Text(f"left out, line {row.line}: {row.reason}"), style="yellow")
@@ -88,4 +88,4 @@ def print_moved(moved: Moved) -> None:
     rows = counted(moved.verified.rows, "chunk")
     console.print(f"Verified: {rows}, digest {moved.verified.digest}.")
     if not moved.verified.in_order:
-        console.print("The target had some of them before, in another order.", style="yellow")
+        console.print("The target already had some of them, in another order.", style="yellow")

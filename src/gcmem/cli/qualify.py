@@ -61,9 +61,8 @@ def qualify(
     if limit is None and found.enough:
         save_fitness(found.oracle, found.fitness)
     elif not as_json:
-        console.print(
-            f"Not recorded: that takes {MIN_LABELS} conflicts and {MIN_LABELS} other pairs."
-        )
+        needed = f"{MIN_LABELS} conflicts and {MIN_LABELS} other pairs"
+        console.print(f"Not recorded: a record needs {needed}.")
 
 
 def _print(found: Qualification) -> None:
@@ -85,9 +84,9 @@ def _print(found: Qualification) -> None:
     console.print(
         f"precision {found.precision:.3f}, recall {found.recall:.3f}, F1 {found.f1:.3f}, "
         f"calibration error {found.calibration_error:.3f}, "
-        f"{found.latency_ms_per_pair:.2f} ms a pair"
+        f"{found.latency_ms_per_pair:.2f} ms per pair"
     )
     if found.shadowed is not None and found.kept is not None:
         console.print(f"stale chunks removed {found.shadowed:.1%}, true ones kept {found.kept:.1%}")
-    few = "" if found.enough else "by these alone, which are too few to rely on, "
+    few = "" if found.enough else "too few pairs to rely on; "
     console.print(f"{few}[bold]{found.fitness}[/bold]: {MEANING[found.fitness]}")

@@ -30,7 +30,7 @@ from gcmem.cli.options import (
     pairs,
     when,
 )  # fmt: skip
-from gcmem.cli.oracles import shortfall
+from gcmem.cli.oracles import skipped_warning
 from gcmem.cli.output import console, print_json, warn
 from gcmem.cli.tables import kept_table, outdated_table, print_undecided, ranked_table
 from gcmem.types import Mode, SearchResult
@@ -53,8 +53,8 @@ def search(
     mode: Annotated[
         str,
         typer.Option(
-            help="What becomes of outdated chunks: drop (list them apart), demote (list them "
-            "last) or annotate (mark them)."
+            help="How to show outdated chunks: drop (in a list of their own), demote (last) or "
+            "annotate (marked)."
         ),
     ] = "drop",
     oracle: OracleName = "local",
@@ -78,9 +78,9 @@ def search(
             options=option or (),
         )
         removed = len(result.shadows) if memory.removes else 0
-        missed = shortfall(memory.oracle)
-    if missed:
-        warn(missed)
+        skipped = skipped_warning(memory.oracle)
+    if skipped:
+        warn(skipped)
     if as_json:
         print_json(result)
         return
@@ -101,7 +101,7 @@ def search(
 
 
 def _print_found(result: SearchResult, *, most: int, current: int) -> None:
-    """Prints at most so many chunks that are still true, of all the current ones, and the rest."""
+    """Prints at most `most` chunks of each kind; `current` is how many are still true in all."""
     title = f"Still true: {part(len(result.kept), current, 'chunk')}"
     console.print(kept_table(result.kept, title=title))
     if result.shadows:

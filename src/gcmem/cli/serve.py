@@ -21,7 +21,12 @@ from gcmem.cli.options import (
     locate,
     open_store,
 )  # fmt: skip
-from gcmem.cli.oracles import check_oracle, oracle_named, reader_named
+from gcmem.cli.oracles import (
+    check_oracle,
+    oracle_named,
+    reader_named,
+    warn_of_recorded_fitness,
+)
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.judge import LLMOracle
 from gcmem.judge.fitness import load_fitness
@@ -48,12 +53,12 @@ def serve(
     base_url: BaseURL = None,
     unqualified: Unqualified = False,
     host: Annotated[
-        str, typer.Option(help="The address; one that others reach needs API keys.")
+        str, typer.Option(help="The address; one that other machines can reach needs API keys.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port.")] = 8321,
     keys: KeysFile = None,
     rate: Annotated[
-        float, typer.Option(min=0, help="Requests a second for each key; 0 for any number.")
+        float, typer.Option(min=0, help="Requests per second for each key; 0 for no limit.")
     ] = LIMITS.rate_per_s,
     burst: Annotated[
         int, typer.Option(min=1, help="Requests that a key may make at once.")
@@ -65,10 +70,10 @@ def serve(
         float, typer.Option(min=0.1, help="Seconds that a body may take to arrive.")
     ] = LIMITS.body_timeout_s,
     threads: Annotated[
-        int, typer.Option(min=1, help="Requests that are worked on at once.")
+        int, typer.Option(min=1, help="Requests that run at once.")
     ] = LIMITS.threads,
     request_timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds that a request may wait and be worked on.")
+        float, typer.Option(min=0.1, help="Seconds that a request may wait and run.")
     ] = LIMITS.request_timeout_s,
     grace: Annotated[
         float, typer.Option(min=0, help="Seconds to finish accepted requests after SIGTERM.")
@@ -83,12 +88,12 @@ def serve(
         int, typer.Option(min=1, help="Connections that may be open at once.")
     ] = LIMITS.connections,
     log_contents: Annotated[
-        bool, typer.Option("--log-contents", help="Write what is asked and stored to the logs.")
+        bool, typer.Option("--log-contents", help="Write queries and memories to the logs.")
     ] = False,
 ) -> None:
     """Serve the memory over HTTP: a REST API and a dashboard.
 
-    The address to open is printed first; then come logs, as JSON. Both are on stderr.
+    It prints the address to open, then logs as JSON, on stderr.
     """
     try:
         from gcmem.serve.http import metrics as counts
@@ -127,28 +132,32 @@ def serve(
 
 
 def served_memory(where: Location, judging: Judging, metrics: Metrics) -> Memory:
-    """Opens a memory whose work is counted, and whose oracle remembers whole sets."""
-    from gcmem.serve.http.metrics import counted
+    """Opens a memory that counts its verdicts and caches those of whole sets."""
+    from gcmem.serve.http.metrics import count_verdicts
     from gcmem.serve.http.remembering import RememberingOracle
 
-    check_oracle(judging.oracle)  # a mistake in it must not make a store
+    check_oracle(judging.oracle)  # checked first, so that a mistake creates no store
     reader = reader_named(judging.reader, base_url=judging.base_url)
-    store = counted(open_store(where), metrics)
+    store = count_verdicts(open_store(where), metrics)
     oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.verdicts)
-    if not isinstance(oracle, LLMOracle):  # what it could not be asked must be asked again
+    recorded = load_fitness()
+    warn_of_recorded_fitness(oracle, recorded)
+    if not isinstance(oracle, LLMOracle):  # pairs that it skipped must be judged the next time
         oracle = RememberingOracle(oracle)
     return Memory(
         store=store,
         oracle=oracle,
         reader=reader,
         settings=SETTINGS,
-        qualification=load_fitness(),
+        qualification=recorded,
         require_qualified=not judging.unqualified,
     )
 
 
 def keys_beside(where: Location) -> Path:
-    """Returns where the keys of a store are, unless said otherwise."""
+    """Returns the default file for the keys of a store."""
     if where.path is None:
-        raise InvalidInputError("the store is on a server: say where its keys are with --keys FILE")
+        raise InvalidInputError(
+            "the store is on a server: name the file of its keys with --keys FILE"
+        )
     return where.path.with_name(where.path.name + ".keys")

@@ -1,4 +1,4 @@
-"""Tables of chunks for people: what is still true, what is outdated and why, the timeline."""
+"""Tables of chunks: what is still true, what is outdated and why, the timeline."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gcmem.outdated import Witness
 from gcmem.types import Candidate, Chunk, Origin, Resolution, SearchResult, Shadow
 
 FOUND: Mapping[Origin, str] = {"mtm": "similar", "stm": "recent", "edge": "linked"}
-"""How a chunk was found, in words."""
+"""How a chunk was found, as tables show it."""
 LONGEST_NAME = 12
 LONGEST_REASON = 120
 
 
 def plain(text: str, *, style: str = "") -> Text:
-    """Returns a text without control characters, so that a memory can't command the terminal."""
+    """Returns a text without control characters, which could control the terminal."""
     kept = (c for c in text if c in "\n\t" or unicodedata.category(c) != "Cc")
     return Text("".join(kept), style=style)
 
@@ -54,7 +54,7 @@ def timeline_table(
 
 
 def kept_table(kept: Sequence[Candidate], *, title: str, answered: str | None = None) -> Table:
-    """Returns the chunks that stay; `answered` is the id of the one that gave the answer."""
+    """Returns the kept chunks; `answered` is the id of the chunk with the answer."""
     table = Table(title=title, title_justify="left", title_style="bold green")
     if answered is not None:
         table.add_column("", no_wrap=True)
@@ -113,14 +113,14 @@ def outdated_table(shadows: Sequence[Shadow], *, most: int | None = None) -> Tab
 
 
 def print_undecided(found: SearchResult | Resolution) -> None:
-    """Prints how many pairs could not be ordered, and where clocks are to blame."""
+    """Prints how many conflicts were left undecided, and why."""
     if found.undecided:
         pairs = counted(len(found.undecided), "conflicting pair")
         console.print(f"{pairs} could not be ordered in time; both chunks stay.")
     if found.skewed:
         worst = timedelta(seconds=max(skew.disagreement_s for skew in found.skewed))
         console.print(
-            f"{len(found.skewed)} of them since their writers' clocks disagree, by {worst} or "
+            f"{len(found.skewed)} of them because their writers' clocks disagree, by {worst} or "
             "more: set the clocks of the machines that write.",
             style="yellow",
         )

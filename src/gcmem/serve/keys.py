@@ -39,12 +39,12 @@ CREATE TABLE IF NOT EXISTS keys (
 );
 CREATE UNIQUE INDEX IF NOT EXISTS active_names ON keys (name) WHERE revoked_at IS NULL;
 """
-NOBODY = bytes(32)
+NO_DIGEST = bytes(32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """What is known of a key: its name, the scope it is bound to, and what it may do."""
+    """A key without its secret: its name, the scope it is bound to, and what it may do."""
 
     id: str
     name: str
@@ -58,12 +58,12 @@ class ApiKey:
 class KeyStore:
     """The keys of one server in a small SQLite file.
 
-    Every look-up reads the file that is at the path now, so a revocation, or another file in its
-    place, acts at once.
+    Every lookup reads the current file at the path, so a revocation or another file in its place
+    takes effect at once.
     """
 
     def __init__(self, path: Path | str) -> None:
-        """Opens the file lazily: it is made with the first key."""
+        """Opens the file lazily; the first key creates it."""
         self.path = Path(path).expanduser()
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
@@ -78,7 +78,7 @@ class KeyStore:
         read_only: bool = False,
         untrusted: bool = False,
     ) -> tuple[ApiKey, str]:
-        """Makes a key and returns it with its secret, which is kept nowhere."""
+        """Creates a key and returns it with its secret, which is not stored."""
         if not name.strip() or len(name) > MAX_NAME_CHARS or not is_storable(name):
             raise InvalidInputError(f"key name {name!r}: pass 1 to {MAX_NAME_CHARS} characters")
         key = ApiKey(
@@ -115,7 +115,7 @@ class KeyStore:
         return tuple(_key(row) for row in rows)
 
     def revoke(self, name: str) -> ApiKey:
-        """Ends a key for good; from now on it opens nothing."""
+        """Revokes a key permanently."""
         key = next((k for k in self.list() if k.name == name and k.revoked_at is None), None)
         if key is None:
             raise InvalidInputError(f"no active key {name!r} in {self.path}; see: gcmem keys list")
@@ -135,13 +135,13 @@ class KeyStore:
                 row = connection.execute(
                     f"SELECT {COLUMNS} FROM keys WHERE id = ? AND revoked_at IS NULL", (parts[1],)
                 ).fetchone()
-        # The id is no secret; the digest is compared in constant time, also where there is none.
-        same = hmac.compare_digest(_digest(secret), NOBODY if row is None else row[2])
+        # The id is not secret. The digest is compared in constant time, even with an unknown id.
+        same = hmac.compare_digest(_digest(secret), NO_DIGEST if row is None else row[2])
         return _key(row) if same and row is not None else None
 
     @property
     def required(self) -> bool:
-        """Whether requests need a key: from the first key on, whatever becomes of the file."""
+        """Whether requests need a key: from the first key on, even if the file disappears."""
         if not self._was_required and self.path.exists():
             with self._using() as connection:
                 found = connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone()
@@ -149,7 +149,7 @@ class KeyStore:
         return self._was_required
 
     def require(self) -> None:
-        """Makes requests need a key from now on, also if there is none."""
+        """Makes requests need a key from now on, even if there is none."""
         self._was_required = True
 
     def close(self) -> None:
@@ -177,16 +177,16 @@ class KeyStore:
                 ) from error
             except sqlite3.DatabaseError as error:
                 raise StoreCorruptError(
-                    f"{self.path} is no file of keys, or is damaged ({error}); pass --keys FILE"
+                    f"{self.path} is not a file of keys, or is damaged ({error}); pass --keys FILE"
                 ) from error
 
     def _connected(self) -> sqlite3.Connection:
-        """Returns a connection to the file at the path, which may be another one than before."""
+        """Returns a connection to the file at the path, which may have been replaced."""
         found = self.path.stat()
         place = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
         if self._connection is None or place != self._opened:
             self._disconnect()
-            # "rw": a file that was moved away this very moment is not made anew.
+            # "rw": a file that was just moved away is not created again.
             self._connection = sqlite3.connect(
                 f"{self.path.absolute().as_uri()}?mode=rw",
                 uri=True,
@@ -205,8 +205,8 @@ class KeyStore:
 
 
 def _digest(secret: str) -> bytes:
-    # Plain SHA-256 is right here: the secret is 256 random bits, so there is no dictionary to
-    # try, and a slow hash, made for passwords, would only make every request slow.
+    # Plain SHA-256 is enough: the secret is 256 random bits, which no dictionary holds. A slow
+    # password hash would only slow every request down.
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 

@@ -206,7 +206,7 @@ def test_forget_says_how_many_before_it_asks(tmp_path: Path) -> None:
     at = ("--path", str(path))
     gcmem("add", "one", "two", "three", "--user", "ana", path=path)
     refused = run("forget", "--user", "ana", *at, stdin="n\n")
-    assert "Erase 3 chunks for good?" in refused.stderr
+    assert "Erase 3 chunks permanently?" in refused.stderr
     assert refused.returncode == 1
     silent = run("forget", "--user", "ana", *at)
     assert "--yes" in silent.stderr

@@ -47,7 +47,9 @@ def test_outdated_lines_are_marked_and_unjudged_ones_named(store: Path) -> None:
     assert shown.index("I live in Porto.") < shown.index("outdated since") < shown.index("My cat")
     assert "judged yet" not in shown
     rows = json.loads(gcmem("history", "--json", path=store))
-    assert [row["outdated_by"] for row in rows] == [rows[2]["id"], None, None]
+    assert [row["shadowed_by"] for row in rows[1:]] == [None, None]
+    assert rows[0]["shadowed_by"]["witness"] == rows[2]["id"]
+    assert set(rows[0]["shadowed_by"]) == {"witness", "score", "oracle"}
     assert [row["judged"] for row in rows] == [True, True, True]
 
 

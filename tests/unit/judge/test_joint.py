@@ -134,3 +134,10 @@ def test_what_is_off_the_topic_changes_nothing() -> None:
     with_noise = posterior(said, np.array([1.0, 0.0, 1.0]), switch=0.2, doubt=0.05)
     without = posterior(said[[0, 2]], np.ones(2), switch=0.2, doubt=0.05)
     assert with_noise[[0, 2]] == pytest.approx(without)
+
+
+def test_a_verdict_carries_the_id_of_the_whole_oracle() -> None:
+    plain = memory("m", "m", "p", "p")
+    oracle = JointOracle(Script(), GoldOracle([("0", "1")]))
+    assert {conflict.oracle for conflict in oracle.judge(plain)} == {oracle.id}
+    assert oracle.id != GoldOracle.id

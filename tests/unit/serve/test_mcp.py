@@ -96,12 +96,12 @@ def test_a_search_says_what_holds_what_does_not_and_why(memory: Memory) -> None:
     assert [m["text"] for m in found["kept"]] == ["diet=tofu"]
     (shadow,) = found["shadows"]
     assert shadow["memory"] == old
-    assert shadow["replaced_by"] == new
+    assert shadow["witness"] == new
     assert (shadow["score"], shadow["oracle"]) == (1.0, "rule@1")
     before = value(memory, "search_memories", query="diet", as_of=day(1.5).isoformat())
     assert [m["text"] for m in before["kept"]] == ["diet=meat"]
     answer = value(memory, "ask_memory", question="diet", options=["meat", "tofu"])
-    assert answer["choice"] == answer["answer"] == "tofu"
+    assert answer["choice"] == answer["text"] == "tofu"
 
 
 def test_a_shadow_is_explained_with_both_texts_its_score_and_its_oracle(memory: Memory) -> None:
@@ -110,7 +110,7 @@ def test_a_shadow_is_explained_with_both_texts_its_score_and_its_oracle(memory: 
     told = value(memory, "explain_shadow", memory_id=old.id, question="diet")
     assert not told["live"]
     assert told["shadow"]["memory"]["text"] == "diet=meat"
-    assert told["shadow"]["replaced_by"]["text"] == "diet=tofu"
+    assert told["shadow"]["witness"]["text"] == "diet=tofu"
     assert (told["shadow"]["score"], told["shadow"]["oracle"]) == (1.0, "rule@1")
     live = value(memory, "explain_shadow", memory_id=new.id)
     assert live["live"]
@@ -123,7 +123,7 @@ def test_a_shadow_is_explained_though_a_search_would_find_its_repetitions(memory
     (new,) = memory.add("diet=tofu", at=day(3), user_id="ana")
     told = value(memory, "explain_shadow", memory_id=old.id)
     assert told["shadow"]["memory"]["id"] == old.id
-    assert told["shadow"]["replaced_by"]["id"] == new.id
+    assert told["shadow"]["witness"]["id"] == new.id
 
 
 def test_history_is_paged_and_says_so(memory: Memory) -> None:
@@ -141,7 +141,7 @@ def test_what_is_deleted_is_gone(memory: Memory) -> None:
     (chunk,) = memory.add("diet=meat", user_id="ana")
     assert value(memory, "delete_memory", memory_id=chunk.id) == {
         "id": chunk.id,
-        "deleted": True,
+        "forgotten": 1,
         "erasing": None,
     }
     assert value(memory, "list_history")["memories"] == []
@@ -171,12 +171,12 @@ def test_a_server_for_untrusted_sources_can_not_erase_what_is_trusted(memory: Me
     assert (lie.structured_content or {})["memories"][0]["trust"] == UNTRUSTED
     found = value(memory, "search_memories", query="diet")
     assert sorted(m["text"] for m in found["kept"]) == ["diet=meat", "diet=tofu"]
-    (dispute,) = found["disputed"]
-    assert dispute["older_id"] == said.id
-    assert dispute["why_both_stay"] == "the newer one is trusted less"
+    assert found["undecided"] == []
+    (conflict,) = found["outranked"]
+    assert (conflict["older"], conflict["oracle"]) == (said.id, "rule@1")
     told = value(memory, "explain_shadow", memory_id=said.id)
     assert told["live"]
-    assert told["disputed"] == [dispute]
+    assert told["outranked"] == [conflict]
 
 
 @pytest.mark.parametrize(
@@ -245,6 +245,6 @@ def test_an_untrusted_server_erases_only_what_is_as_little_trusted(memory: Memor
     assert "trust 1" in refusal
     assert "0 or below" in refusal
     assert memory.get(said.id) == said
-    assert value(memory, "delete_memory", trust=UNTRUSTED, memory_id=other.id)["deleted"]
+    assert value(memory, "delete_memory", trust=UNTRUSTED, memory_id=other.id)["forgotten"]
     for chunk in (said, high):
-        assert value(memory, "delete_memory", memory_id=chunk.id)["deleted"]
+        assert value(memory, "delete_memory", memory_id=chunk.id)["forgotten"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -45,7 +46,10 @@ class JointOracle:
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts that either found, each pair once with its higher score."""
-        found = {(c.older, c.newer): c for c in self._pairwise.judge(candidates)}
+        found = {
+            (conflict.older, conflict.newer): replace(conflict, oracle=self.id)
+            for conflict in self._pairwise.judge(candidates)
+        }
         if len(candidates.options) > 1:
             for conflict in self._by_state(candidates):
                 pair = (conflict.older, conflict.newer)

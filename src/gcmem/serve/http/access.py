@@ -1,4 +1,4 @@
-"""Who asks, and what they may see: keys become callers, requests are narrowed to their scope."""
+"""Identifies callers by their keys, and narrows requests to their scope."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Whoever makes a request: a key with its scope, or anyone where no key is needed."""
+    """Who makes a request: a key with its scope, or anyone if no key is needed."""
 
     id: str = ""
     name: str | None = None
@@ -36,9 +36,9 @@ class Caller:
     untrusted: bool = False
 
     def narrow(self, asked: Scope) -> Scope:
-        """Returns the scope of a request: what the key is bound to, and what it leaves open.
+        """Returns the scope of a request, restricted to the key's.
 
-        A field that is left out becomes the key's; one that names another value is an error.
+        A field that is left out takes the key's value; another value than the key's is an error.
         """
         for name in FIELDS:
             bound, wanted = getattr(self.scope, name), getattr(asked, name)
@@ -49,28 +49,28 @@ class Caller:
         return Scope(**{n: getattr(self.scope, n) or getattr(asked, n) for n in FIELDS})
 
     def check_may_write(self) -> None:
-        """Raises where the key is read-only."""
+        """Raises if the key is read-only."""
         if self.read_only:
             raise ForbiddenError("this key is read-only; use one that may write")
 
     @property
     def max_trust(self) -> int | None:
-        """Up to which trust level the caller may erase and change memories; None for any."""
+        """The highest trust level of memories that the caller may erase; None for any."""
         return UNTRUSTED if self.untrusted else None
 
     @property
     def is_bound(self) -> bool:
-        """Whether the caller may see one scope only."""
+        """Whether the caller may see only one scope."""
         return self.scope != Scope()
 
     def check_is_unbound(self) -> None:
-        """Raises where the key is bound to a scope: some figures are of everybody."""
+        """Raises if the key is bound to a scope: some figures cover all scopes."""
         if self.is_bound:
             raise ForbiddenError("this key is bound to a scope; use one that is not")
 
 
 def identify(request: Mapping[str, Any], keys: KeyStore | None) -> Caller:
-    """Returns the caller of a request (an ASGI scope), or raises where it may not be answered."""
+    """Returns the caller of a request (an ASGI scope); raises if it must not be answered."""
     headers = Headers(scope=request)  # type: ignore[arg-type]
     check_origin(headers)
     if keys is None or not keys.required:
@@ -79,7 +79,7 @@ def identify(request: Mapping[str, Any], keys: KeyStore | None) -> Caller:
         return Caller()
     given = headers.getlist("authorization")
     if len(given) > 1:
-        # Two parties in the middle could each believe another one of them.
+        # Two proxies could each trust a different one.
         raise NotAuthenticatedError("pass one Authorization header, not several")
     scheme, _, secret = (given[0] if given else "").partition(" ")
     key = keys.find(secret.strip()) if scheme.lower() == "bearer" else None
@@ -97,7 +97,7 @@ def identify(request: Mapping[str, Any], keys: KeyStore | None) -> Caller:
 
 
 def _check_name(headers: Headers) -> None:
-    # A web page can point its own name at this machine; the browser still tells that name.
+    # A web page can point its own name at this machine; the browser still sends that name.
     if not is_loopback(_split(headers.get("host", ""))[0]):
         raise ForbiddenError(
             f"a server without keys answers to 127.0.0.1 and localhost only; {MAKE_A_KEY}"
@@ -105,11 +105,11 @@ def _check_name(headers: Headers) -> None:
 
 
 def check_is_direct(request: Mapping[str, Any], *, remedy: str) -> None:
-    """Raises unless a request (an ASGI scope) comes from this machine, and through no proxy.
+    """Raises unless a request (an ASGI scope) comes directly from this machine.
 
     The connection must have arrived at a loopback address. A proxy on this machine passes that
-    test, so its traces are looked for: headers that proxies add, and HTTP/1.0, which nginx speaks
-    to servers unless told otherwise.
+    test, so signs of one are refused too: headers that proxies add, and HTTP/1.0, which nginx
+    speaks to servers by default.
     """
     if not is_loopback((request.get("server") or ("",))[0]):
         raise ForbiddenError(f"this server answers only to its own machine; {remedy}")
@@ -125,7 +125,7 @@ def check_is_direct(request: Mapping[str, Any], *, remedy: str) -> None:
 
 
 def check_origin(headers: Headers) -> None:
-    """Raises where a web page makes the request that does not come from this server itself."""
+    """Raises if the request comes from a web page of another server."""
     given = headers.getlist("origin")
     if not given:
         return  # no browser, or a browser that only reads its own page
@@ -156,7 +156,7 @@ def _split(host: str) -> tuple[str, str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Tells whether only this machine reaches an address."""
+    """Tells whether an address can be reached only from this machine."""
     if host.lower() == "localhost":
         return True
     try:
@@ -166,9 +166,9 @@ def is_loopback(host: str) -> bool:
 
 
 def check_address(host: str, keys: KeyStore, *, named: bool = False) -> None:
-    """Raises where others could reach a memory that asks for no key; `named`: keys were asked for.
+    """Raises if other machines could reach the memory without a key, or `named` keys are missing.
 
-    From then on a server that others reach asks for keys, whatever becomes of their file.
+    After this check, a server that others can reach needs keys even if their file disappears.
     """
     if named and not keys.required:
         raise NoKeysError(keys.path)

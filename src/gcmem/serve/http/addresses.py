@@ -8,8 +8,8 @@ import socket
 from gcmem.errors import ServeError
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """Returns a socket at the address, before anything says that the server listens there."""
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Returns a socket that listens at the address; raises ServeError if it can't."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
@@ -26,6 +26,6 @@ def url_of(host: str, port: int) -> str:
         address = ipaddress.ip_address(host)
     except ValueError:
         return f"http://{host or 'localhost'}:{port}/"
-    if address.is_unspecified:  # every address of the machine, which no browser can open
+    if address.is_unspecified:  # it means every address, and no browser can open it
         return f"http://localhost:{port}/"
     return f"http://[{host}]:{port}/" if address.version == 6 else f"http://{host}:{port}/"

@@ -36,8 +36,8 @@ from gcmem.serve.keys import KeyStore
 DESCRIPTION = """Memory for agents that knows which facts are still true.
 
 A key (`Authorization: Bearer gcm_…`) is bound to a scope: a request that leaves `user_id`,
-`agent_id` or `run_id` out gets the key's, one that names another is refused, and ids of other
-scopes do not exist. Errors are problem details with the id of the request."""
+`agent_id` or `run_id` out gets the key's, a request that names another is refused, and ids of
+other scopes are not found. Errors are problem details with the id of the request."""
 
 
 def make_app(
@@ -52,14 +52,14 @@ def make_app(
 ) -> FastAPI:
     """Returns the application over a memory, which it closes when it stops.
 
-    Without `keys`, or while there are none, it answers requests that come straight from this
-    machine. Once there was a key, it asks for one until it stops.
-    `resolver` judges the documents of /v1/resolve; it must not remember verdicts by id.
+    Without `keys`, or while there are none, it answers only requests that come directly from this
+    machine. Once there is a key, every request needs one until the application stops.
+    `resolver` judges the documents of /v1/resolve; it must not cache verdicts by id.
     """
     limits = limits or Limits()
     metrics = metrics or Metrics()
     if keys is not None:
-        _ = keys.required  # now, since the file may be gone when the first request comes
+        _ = keys.required  # read now: the file may be gone when the first request comes
     service = Service(
         memory=memory,
         resolver=resolver or resolver_for(memory),
@@ -79,7 +79,7 @@ def make_app(
         description=DESCRIPTION,
         lifespan=_lifespan(service, keys),
         redirect_slashes=False,
-        # The framework's pages load scripts from elsewhere, into the origin where keys are used.
+        # The framework's pages load third-party scripts into the origin where keys are used.
         docs_url=None,
         redoc_url=None,
     )
@@ -106,13 +106,13 @@ def make_app(
 def _lifespan(service: Service, keys: KeyStore | None) -> Any:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        # Requests are taken meanwhile; /readyz says when they will be quick.
+        # Requests are accepted meanwhile; /readyz says when the models are loaded.
         warming = asyncio.create_task(_warm_up(service))
         try:
             yield
         finally:
             await asyncio.gather(warming, return_exceptions=True)
-            # In a thread: a write that was accepted may take a moment, and must be finished.
+            # In a thread: an accepted write may take a moment, and must be finished.
             await asyncio.to_thread(service.workers.close)
             service.memory.close()
             if keys is not None:
@@ -131,7 +131,7 @@ async def _warm_up(service: Service) -> None:
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """Returns the schema, with what FastAPI does not know of: problems, request ids."""
+    """Returns the schema, with the problems and request ids that FastAPI does not know."""
     if app.openapi_schema is None:
         schema = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
@@ -140,7 +140,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         problem = problems.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         components |= problem.pop("$defs", {}) | {"Problem": problem}
         request_id = {
-            "description": "The request's id, as the logs have it; one that is sent is kept.",
+            "description": "The request's id, as in the logs; an id that the client sends is kept.",
             "schema": {"type": "string"},
         }
         for operations in schema["paths"].values():

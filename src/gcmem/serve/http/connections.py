@@ -1,4 +1,4 @@
-"""What a server takes on one connection, and from one address: uvicorn has no limits of its own."""
+"""Limits per connection and per address, which uvicorn does not have."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gcmem.serve.http.limits import Limits
 
-LAST_WORDS_S = 0.5
-"""How long a stopping server waits for a request that may be on its way."""
-LEAST_READ_BYTES = 65_536
-"""A client must read as much of its reply in `write_timeout_s`, or all that is left."""
+CLOSING_DELAY_S = 0.5
+"""Seconds that a stopping server waits for a request that may be on its way."""
+MIN_READ_BYTES = 65_536
+"""A client must read at least this much of its reply per `write_timeout_s`, or all of it."""
 RESERVED_FILES = 128
-"""How many of the files that the system allows are left to the store, the models and the logs."""
+"""Open files that are reserved for the store, the models and the logs."""
 
 
 def guarded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
-    """Returns uvicorn's HTTP protocol with limits; all its connections count together."""
+    """Returns uvicorn's HTTP protocol with limits, which all its connections share."""
 
     class GuardedProtocol(_Guarded):
         pass
 
-    GuardedProtocol.limits = replace(limits, connections=_connections(limits))
+    GuardedProtocol.limits = replace(limits, connections=_possible_connections(limits))
     GuardedProtocol.idle = IdleConnections(limits)
     return GuardedProtocol
 
 
-def _connections(limits: Limits) -> int:
-    """Returns how many connections can be open, where the system allows fewer than wanted."""
+def _possible_connections(limits: Limits) -> int:
+    """Returns the most open connections, fewer than wanted if the system allows fewer files."""
     try:
         import resource
     except ImportError:  # Windows, which has no such limit
@@ -52,7 +52,7 @@ class IdleConnections:
         self._by_address: dict[str, OrderedDict[_Guarded, None]] = {}
 
     def add(self, connection: _Guarded, address: str) -> None:
-        """Notes that a connection waits; where an address has too many, drops its oldest."""
+        """Adds a waiting connection. If its address has too many, drops the oldest of them."""
         self.remove(connection)
         self._waiting[connection] = address
         of_address = self._by_address.setdefault(address, OrderedDict())
@@ -61,7 +61,7 @@ class IdleConnections:
             self._drop(next(iter(of_address)))
 
     def remove(self, connection: _Guarded) -> None:
-        """Notes that a connection has sent a whole request, or is gone."""
+        """Removes a connection that has sent a complete request, or is gone."""
         address = self._waiting.pop(connection, None)
         if address is None:
             return
@@ -87,8 +87,9 @@ class _HeadTooLargeError(Exception):
 
 
 class _Guarded(HttpToolsProtocol):
-    """One connection. It waits for its client until a request has arrived whole, and again once
-    the reply is out; it must not wait too long, and the head of a request must not be too large.
+    """One connection, with limits on the head of a request and on the time to wait for the client.
+
+    It waits until a request is complete, and again after the reply.
     """
 
     limits: Limits
@@ -114,11 +115,11 @@ class _Guarded(HttpToolsProtocol):
         return self.client[0] if self.client else ""
 
     def drop(self) -> None:
-        """Closes the connection at once, whatever is still to be sent."""
+        """Closes the connection at once, even if data is still to be sent."""
         self.transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Takes the connection; where there are too many, one that only waits gives way."""
+        """Accepts the connection. If there are too many, drops one that only waits."""
         super().connection_made(transport)
         if len(self.connections) > self.limits.connections and not self.idle.drop_one():
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections; try again.")
@@ -135,7 +136,7 @@ class _Guarded(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parses what has arrived, as long as the head of the request is not too large."""
+        """Parses the data, unless the head of the request is too large."""
         if self._is_refused:
             return
         if not self._is_answering:
@@ -143,36 +144,36 @@ class _Guarded(HttpToolsProtocol):
         self._has_passed_head = False
         super().data_received(data)
         if self._is_in_head and not self._has_passed_head and not self._is_refused:
-            # The parser collects a header until it is whole, so what it was given counts too.
+            # The parser buffers a header until it is complete, so buffered bytes count too.
             self._fed_bytes += len(data)
             if self._fed_bytes > self.limits.header_bytes:
                 self._refuse_head()
 
     def on_message_begin(self) -> None:
-        """Starts to count: the head of a request begins."""
+        """Starts to count the bytes of a request's head."""
         self._is_in_head = True
         self._parsed_bytes = self._fed_bytes = 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """Takes a part of the path."""
+        """Counts a part of the path."""
         self._count(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Takes a header."""
+        """Counts a header."""
         self._count(len(name) + len(value))
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Starts the request: its head is whole."""
+        """Starts the request: its head is complete."""
         self._is_in_head = False
         self._has_passed_head = True
         self._stop_head_timer()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Ends the wait for the client: the request is whole."""
+        """Ends the wait for the client: the request is complete."""
         self._has_passed_head = True
         super().on_message_complete()
         self.idle.remove(self)
@@ -193,21 +194,21 @@ class _Guarded(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def shutdown(self) -> None:
-        """Ends the connection when the server stops; a request that is on its way gets a reply."""
+        """Closes the connection when the server stops; a request on its way still gets a reply."""
         if self._is_answering:
             super().shutdown()
         else:
-            self.loop.call_later(LAST_WORDS_S, super().shutdown)
+            self.loop.call_later(CLOSING_DELAY_S, super().shutdown)
 
     def pause_writing(self) -> None:
-        """Waits for the client to read, but not for ever."""
+        """Waits for the client to read, but not forever."""
         super().pause_writing()
         self._watch_reading()
 
     def _count(self, count: int) -> None:
         self._parsed_bytes += count
-        many = len(self.headers) >= self.limits.headers
-        if many or self._parsed_bytes > self.limits.header_bytes:
+        has_too_many = len(self.headers) >= self.limits.headers
+        if has_too_many or self._parsed_bytes > self.limits.header_bytes:
             self._is_head_too_large = True
             raise _HeadTooLargeError
 
@@ -265,7 +266,7 @@ class _Guarded(HttpToolsProtocol):
     def _on_write_timeout(self) -> None:
         self._write_timer = None
         unread = self.transport.get_write_buffer_size()
-        if unread and self._unread_bytes - unread < LEAST_READ_BYTES:
+        if unread and self._unread_bytes - unread < MIN_READ_BYTES:
             self.drop()
         else:
             self._watch_reading()

@@ -1,6 +1,6 @@
-"""Where a page ends: named by memories of the caller's own, never by numbers of the whole log.
+"""Cursors between pages. A cursor names two memories of the caller, never a sequence number.
 
-A sequence number counts what everybody writes, so a caller who may see one scope is not shown any.
+Sequence numbers count what everybody writes, so callers that are bound to a scope never see them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ PATTERN = r"^[A-Za-z0-9_-]{1,4000}$"
 
 
 def cursor_of(last: Chunk, following: Chunk) -> str:
-    """Returns the cursor between two neighbours; while one of them exists, it can be used."""
+    """Returns the cursor between two neighbours. It works while one of them exists."""
     ids = json.dumps([last.id, following.id], ensure_ascii=False).encode()
     return base64.urlsafe_b64encode(ids).decode().rstrip("=")
 
 
 def place_of(cursor: str, memory: Memory, *, scope: Scope) -> tuple[Chunk, bool]:
-    """Returns the chunk at a cursor, and whether the page begins with it or behind it."""
+    """Returns the chunk at a cursor, and whether the page begins with it or after it."""
     last, following = _ids(cursor)
     for chunk_id, begins in ((last, False), (following, True)):
         try:
@@ -46,4 +46,4 @@ def _ids(cursor: str) -> tuple[str, str]:
     match ids:
         case [str(last), str(following)]:
             return last, following
-    raise InvalidInputError(f"{cursor!r} is no cursor: pass `next` of the page before")
+    raise InvalidInputError(f"{cursor!r} is not a cursor: pass `next` of the previous page")

@@ -19,17 +19,17 @@ def explain(
     question: str | None = None,
     options: Sequence[str] = (),
 ) -> tuple[Shadow | None, tuple[Conflict, ...]]:
-    """Returns the shadow of a chunk, or None where it is live, and what failed to shadow it.
+    """Returns the shadow of a chunk, or None if it is live, and the conflicts that it outranks.
 
-    It is held against what a search for the question finds, then against what is nearest to it;
-    a search also brings what is known to contradict what it finds.
+    The chunk is compared with the results of a search for the question, then with its nearest
+    chunks. A search also returns known contradictions of what it finds.
     """
     outranked: dict[str, Conflict] = {}
     for query in (question, chunk.text):
         if query is None:
             continue
         found = memory.search(query, k=NEAREST, options=options, **asdict(scope))
-        judged = _with(chunk, found, memory)
+        judged = _judged_with(chunk, found, memory)
         shadow = next((s for s in judged.shadows if s.candidate.chunk.id == chunk.id), None)
         if shadow is not None:
             return shadow, ()
@@ -37,8 +37,8 @@ def explain(
     return None, tuple(outranked.values())
 
 
-def _with(chunk: Chunk, found: SearchResult, memory: Memory) -> SearchResult | Resolution:
-    """Returns what was found, judged anew if the chunk was not among it."""
+def _judged_with(chunk: Chunk, found: SearchResult, memory: Memory) -> SearchResult | Resolution:
+    """Returns the search result, or a new resolution if the chunk was not in it."""
     if any(item.chunk.id == chunk.id for item in found.candidates):
         return found
     added = Candidate(chunk=chunk, relevance=1.0, origin="edge")

@@ -1,4 +1,4 @@
-"""What surrounds the routes, from the outside in: observing, admitting, reading, timing."""
+"""The middleware around the routes, outermost first: logs, keys, bodies, deadlines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gcmem.serve.http.turns import Turns
 from gcmem.serve.keys import KeyStore
 
 PROTECTED = ("/v1", "/mcp", "/metrics")
-"""Paths that need a key, where keys are in use."""
+"""Paths that need a key once there are keys."""
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 LOGGED_CHARS = 2000
 
@@ -70,7 +70,7 @@ class Observer:
         try:
             await self._app(scope, receive, send_observed)
         except asyncio.CancelledError:
-            # The time to stop is over. Whatever this waited for, its client gets an answer.
+            # The grace period is over. The client still gets a reply.
             if status:
                 raise
             stopped = StoppingError("the server was stopped before this was done; try again")
@@ -78,11 +78,11 @@ class Observer:
         except Exception as error:
             LOGGER.error("crash", exc_info=error, extra={"fields": {"request_id": request_id}})
             if status:
-                raise  # half a reply is out: all that is left is to drop the connection
+                raise  # half of a reply is sent: the connection can only be dropped
             reply = problems.reply(
                 500,
                 kind="InternalError",
-                detail="a mistake in the server; its logs name it under this request id",
+                detail="an error in the server; find it in the logs by this request id",
                 request_id=request_id,
             )
             await reply(scope, receive, send_observed)
@@ -92,7 +92,7 @@ class Observer:
 
     def _finish(self, scope: Scope, *, status: int, spent_s: float) -> None:
         state = scope["state"]
-        # The route's pattern, not the path: ids would make a label each.
+        # The route's pattern, not the path: each id would make a new label.
         route = getattr(scope.get("route"), "path", None) or "(none)"
         self._metrics.requests.labels(route, _method(scope), str(status)).inc()
         self._metrics.request_seconds.labels(route).observe(spent_s)
@@ -116,7 +116,7 @@ def _method(scope: Scope) -> str:
 
 
 class Admission:
-    """Lets in who has a key, and not too often."""
+    """Checks the key and the rate of each request."""
 
     def __init__(self, app: ASGIApp, *, keys: KeyStore | None, limits: Limits) -> None:
         self._app = app
@@ -124,7 +124,7 @@ class Admission:
         self._buckets = TokenBuckets(limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request, or turns it down before its body is read."""
+        """Answers one request, or refuses it before its body is read."""
         if scope["type"] == "http" and is_protected(scope["path"]):
             state = scope["state"]
             try:
@@ -197,7 +197,7 @@ class BodyReader:
             return body
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
-            # Browsers send other types across sites without asking first.
+            # Browsers send other types to other sites without a preflight request.
             raise _RefusedError(
                 415, "UnsupportedMediaType", "send JSON, with Content-Type: application/json"
             )
@@ -228,14 +228,14 @@ class BodyReader:
         return _RefusedError(
             413,
             "BodyTooLarge",
-            f"at most {self._limits.body_bytes} bytes a request; send several",
+            f"at most {self._limits.body_bytes} bytes per request; send several",
         )
 
 
 class Watcher:
     """Gives a request its deadline and its turns, and stops its work when the client leaves.
 
-    A write that has begun is finished all the same; one that still waits for a thread is dropped.
+    A write that has begun is still finished; one that waits for a thread is dropped.
     """
 
     def __init__(self, app: ASGIApp, *, limits: Limits, turns: Turns) -> None:
@@ -262,14 +262,14 @@ class Watcher:
                 messages.put_nowait(message)
             deadline.cancel(AbandonedError("the client has left"))
 
-        async def send_if_heard(message: Message) -> None:
+        async def send_if_connected(message: Message) -> None:
             if not has_left:
                 await send(message)
 
         watching = asyncio.create_task(watch())
         try:
             with within(deadline):
-                await self._app(scope, messages.get, send_if_heard)
+                await self._app(scope, messages.get, send_if_connected)
         finally:
             watching.cancel()
             with suppress(asyncio.CancelledError):
@@ -282,7 +282,7 @@ def _caller_id(scope: Scope) -> str:
 
 
 class _RefusedError(Exception):
-    """A body that is not taken, and why."""
+    """A body that is refused, and why."""
 
     def __init__(self, status: int, kind: str, detail: str) -> None:
         super().__init__(detail)

@@ -1,4 +1,4 @@
-"""What a server takes from one caller: sizes, times, rates."""
+"""The limits of a server: sizes, times and rates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gcmem.errors import InvalidInputError, RateLimitedError
 MAX_BUCKETS = 10_000
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-LEAST: dict[str, float] = {
+MINIMUMS: dict[str, float] = {
     "body_bytes": 1,
     "body_timeout_s": 0,
     "depth": 4,
@@ -35,12 +35,12 @@ LEAST: dict[str, float] = {
     "connections": 1,
     "idle_per_address": 1,
 }
-"""The least value of each limit."""
+"""The smallest value of each limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of a server; what one request may hold besides is in the API's schema."""
+    """The limits of a server. Those of single fields are in the API's schema."""
 
     body_bytes: int = 1_048_576
     """A longer body is refused while it is read, whatever its Content-Length said."""
@@ -49,27 +49,27 @@ class Limits:
     depth: int = 32
     """How deep the JSON of a body may be nested."""
     rate_per_s: float = 100.0
-    """Requests a second that one key may make over time; 0 for any number."""
+    """Average requests per second of one key; 0 for no limit."""
     burst: int = 200
     """Requests that one key may make at once."""
 
     threads: int = 4
-    """Requests that are worked on at once; one key gets all of them but one."""
+    """Requests that run at once; one key gets all threads but one."""
     waiting: int = 256
-    """Requests that may wait for a thread; more are turned away."""
+    """Requests that may wait for a thread; more are refused."""
     waiting_per_caller: int = 64
-    """Requests of one key that may wait for a thread; more are turned away."""
+    """Requests of one key that may wait for a thread; more are refused."""
     request_timeout_s: float = 30.0
-    """How long a request may wait and be worked on; then it is stopped."""
+    """Seconds that a request may wait and run; then it is stopped."""
     grace_s: float = 20.0
-    """How long requests that were accepted may take after the signal to stop."""
+    """Seconds that accepted requests get after the signal to stop."""
 
     resolve_pairs: int = 2016
     """Pairs of documents that one /v1/resolve may compare; 64 documents make 2,016."""
     resolve_bytes: int = 4 * 1_048_576
     """Bytes that one /v1/resolve may compare; a document counts once for each pair it is in."""
     stored_bytes: int = 8 * 1_048_576
-    """Bytes of text and metadata, with every copy, that one request may store."""
+    """Bytes of text and metadata that one request may store; every copy counts."""
     reply_bytes: int = 8 * 1_048_576
     """The largest reply; a page ends early, a search leaves out what does not fit."""
 
@@ -89,13 +89,13 @@ class Limits:
     """Connections of one address that wait for their client to send something."""
 
     def __post_init__(self) -> None:
-        for name, least in LEAST.items():
-            if getattr(self, name) < least:
-                raise InvalidInputError(f"{name}={getattr(self, name)}: at least {least}")
+        for name, minimum in MINIMUMS.items():
+            if getattr(self, name) < minimum:
+                raise InvalidInputError(f"{name}={getattr(self, name)}: must be at least {minimum}")
 
 
 class TokenBuckets:
-    """One bucket a caller: it holds `burst` requests and fills again at `rate_per_s`."""
+    """One bucket per caller: it holds `burst` requests and refills at `rate_per_s`."""
 
     def __init__(self, limits: Limits, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = limits.rate_per_s
@@ -114,15 +114,15 @@ class TokenBuckets:
             self._buckets[caller] = (left, now)
             raise RateLimitedError(retry_after_s=(1 - left) / self._rate)
         if len(self._buckets) >= MAX_BUCKETS and caller not in self._buckets:
-            self._buckets.clear()  # callers are keys, so this many means a great many keys
+            self._buckets.clear()  # there are rarely this many keys
         self._buckets[caller] = (left - 1, now)
 
 
 def is_too_deep(body: bytes, *, depth: int) -> bool:
     """Tells whether JSON is nested deeper than `depth`, or its brackets don't match.
 
-    Strings are cut out and innermost pairs of brackets removed, level by level: parsing first
-    would be what the limit is there to prevent, and a loop over bytes would be slow.
+    It removes strings, then innermost pairs of brackets, level by level. Parsing is what the limit
+    must prevent, and a loop over bytes would be slow.
     """
     if body.count(b"[") + body.count(b"{") <= depth:
         return False

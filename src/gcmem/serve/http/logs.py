@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, and never what a memory says unless asked."""
+"""Structured logs: one JSON object per line, without contents unless asked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FRAMES = 5
 
 
 class JSONFormatter(logging.Formatter):
-    """Writes a record with what was passed as `extra={"fields": {...}}`."""
+    """Writes a record with the fields passed as `extra={"fields": {...}}`."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns one line."""
@@ -30,7 +30,7 @@ class JSONFormatter(logging.Formatter):
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """Returns an error's type and where it happened; its message may quote a memory."""
+    """Returns an error's type and place, not its message, which may quote a memory."""
     frames = traceback.extract_tb(error.__traceback__)[-FRAMES:]
     return {
         "error": type(error).__name__,
@@ -47,5 +47,5 @@ def configure(stream: TextIO = sys.stderr) -> None:
         logger.handlers = [handler]
         logger.setLevel(logging.INFO)
         logger.propagate = False
-    # Its lines on starting and stopping repeat ours, with the addresses of connections.
+    # uvicorn's lines on starting and stopping repeat ours.
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)

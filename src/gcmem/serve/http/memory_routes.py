@@ -28,7 +28,7 @@ ITEM = responses(401, 403, 404, 422, 429, 500, 503, 504)
 STILL_ERASING: dict[int | str, dict[str, Any]] = {
     202: {
         "model": schemas.Forgotten,
-        "description": "Erased, but while another process reads the store, bytes stay on disk.",
+        "description": "Erased, but bytes stay on disk while another process reads the store.",
     }
 }
 
@@ -49,7 +49,7 @@ def memory_routes(service: Service) -> APIRouter:
         operation_id="add_memories",
     )
     async def add(body: schemas.AddRequest, request: Request, caller: Asking) -> Response:
-        """Remember messages; when the reply comes, they are on disk, all of them or none."""
+        """Remember messages. A reply of 201 means that all are on disk; an error, that none is."""
         caller.check_may_write()
         scope = caller.narrow(body.asked_scope())
         with spans.open(
@@ -108,14 +108,14 @@ def memory_routes(service: Service) -> APIRouter:
     async def forget(
         query: Annotated[schemas.ItemQuery, Query()], request: Request, caller: Asking
     ) -> Response:
-        """Erase a whole scope for good: all of a user, an agent or a run; one must be named.
+        """Permanently erase all memories of a user, an agent or a run; one must be named.
 
-        An untrusted key erases only what is untrusted, and is told how many memories are left.
+        An untrusted key erases only untrusted memories; `left` counts the others.
         """
         caller.check_may_write()
         asked = query.asked_scope()
         scope = caller.narrow(asked)
-        # A key's own scope is not enough: nobody means everything by saying nothing.
+        # The key's scope is not enough: an empty request must not erase everything.
         meant = scope if asked != Scope() else asked
         erase = partial(memory.forget, **fields(meant), max_trust=caller.max_trust)
         with spans.open("delete_memory", headers=request.headers, agent_id=scope.agent_id):
@@ -154,7 +154,7 @@ def memory_routes(service: Service) -> APIRouter:
         request: Request,
         caller: Asking,
     ) -> Response:
-        """Erase one memory for good."""
+        """Permanently erase one memory."""
         caller.check_may_write()
         scope = caller.narrow(query.asked_scope())
         with spans.open("delete_memory", headers=request.headers, record_id=memory_id):
@@ -169,7 +169,7 @@ def memory_routes(service: Service) -> APIRouter:
         "/history", response_model=schemas.Timeline, responses=READ, operation_id="list_history"
     )
     async def history(query: Annotated[schemas.HistoryQuery, Query()], caller: Asking) -> Response:
-        """Show the timeline by event time; what is known to be contradicted names its witness."""
+        """Show the timeline by event time. A memory known to be outdated names its witness."""
         where = ChunkFilter(
             scope=caller.narrow(query.asked_scope()), as_of=query.as_of, known_at=query.known_at
         )
@@ -190,7 +190,7 @@ def memory_routes(service: Service) -> APIRouter:
 
 
 def _listed(memory: Memory, query: schemas.ListQuery, *, scope: Scope) -> tuple[Chunk, ...]:
-    """Returns a page in recording order, and one memory more where there is one."""
+    """Returns a page in recording order, plus one memory if there are more."""
     after_seq = query.after_seq
     if query.cursor is not None:
         if after_seq:
@@ -206,7 +206,7 @@ def fields(scope: Scope) -> dict[str, Any]:
 
 
 def messages_of(body: schemas.AddRequest) -> Message | list[Message]:
-    """Returns the messages in a shape that Memory.add takes."""
+    """Returns the messages as Memory.add takes them."""
     if isinstance(body.messages, str):
         return body.messages
     return [

@@ -12,14 +12,14 @@ from gcmem.judge.pairwise import GLANCE
 from gcmem.protocols import Store, VerdictCache
 from gcmem.types import Conflict, Resolution, SearchResult, Timings
 
-__all__ = ["CONTENT_TYPE_LATEST", "CountedVerdicts", "Metrics", "counted"]
+__all__ = ["CONTENT_TYPE_LATEST", "CountedVerdicts", "Metrics", "count_verdicts"]
 
 STAGES = ("encode", "retrieve", "conflict", "dominance", "read")
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class Metrics:
-    """What the server counts; no label names a user, a key or a text."""
+    """The server's metrics. No label names a user, a key or a text."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -49,13 +49,13 @@ class Metrics:
         )
         self.verdicts = Counter(
             "gcmem_verdicts",
-            "Candidates by what became of them; pairs that no time orders are undecided.",
+            "Candidates by verdict; undecided counts pairs without an order in time.",
             ["verdict"],
             registry=self.registry,
         )
         self.kappa = Counter(
             "gcmem_kappa_scores",
-            "Scores that the conflict oracle needed, by where they came from.",
+            "Scores that the conflict oracle needed, by source.",
             ["source"],
             registry=self.registry,
         )
@@ -79,9 +79,9 @@ class Metrics:
 
 
 class CountedVerdicts:
-    """A verdict cache that counts: what it knows is a hit, what it is given came from κ.
+    """A verdict cache that counts its hits, and the scores that κ adds.
 
-    First guesses are no scores, and are not counted.
+    First guesses are not counted.
     """
 
     def __init__(self, cache: VerdictCache, metrics: Metrics) -> None:
@@ -99,25 +99,25 @@ class CountedVerdicts:
         return known
 
     def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
-        """Keeps scores that a model has just made, and counts them."""
+        """Stores scores that a model has just computed, and counts them."""
         if not oracle.endswith(GLANCE):
             self._calls.inc(len(scores))
         self._cache.put(oracle, question, scores)
 
     def link(self, conflicts: Sequence[Conflict]) -> None:
-        """Keeps conflicts as edges."""
+        """Stores conflicts as edges."""
         self._cache.link(conflicts)
 
     def linked_up_to(self, oracle: str) -> int:
-        """Returns how far an oracle has searched the log."""
+        """Returns the last sequence number that an oracle has linked."""
         return self._cache.linked_up_to(oracle)
 
     def set_linked_up_to(self, oracle: str, seq: int) -> None:
-        """Keeps how far an oracle has searched the log."""
+        """Stores the last sequence number that an oracle has linked."""
         self._cache.set_linked_up_to(oracle, seq)
 
     def witnesses(self, oracle: str, ids: Sequence[str]) -> dict[str, list[str]]:
-        """Returns the newer ends of an oracle's edges."""
+        """Returns the newer chunks that contradict each id, by an oracle's edges."""
         return self._cache.witnesses(oracle, ids)
 
     def close(self) -> None:
@@ -125,8 +125,8 @@ class CountedVerdicts:
         self._cache.close()
 
 
-def counted(store: Store, metrics: Metrics) -> Store:
-    """Returns the store with its verdict cache counted; open a Memory over it."""
+def count_verdicts(store: Store, metrics: Metrics) -> Store:
+    """Returns the store with a verdict cache that counts; open a Memory over it."""
     if store.verdicts is None:
         return store
     return replace(store, verdicts=CountedVerdicts(store.verdicts, metrics))

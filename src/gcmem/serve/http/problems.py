@@ -49,7 +49,7 @@ STATUSES: tuple[tuple[type[GCMemError], int], ...] = (
     (EncoderError, 503),
     (MissingExtraError, 503),
 )
-"""The first that an error is an instance of decides."""
+"""The first class that matches decides."""
 DESCRIPTIONS = {
     400: "The body is not JSON, or is nested too deeply.",
     401: "There is no API key, or it is unknown or revoked.",
@@ -57,11 +57,11 @@ DESCRIPTIONS = {
     404: "There is no such memory in the key's scope.",
     405: "The path exists, but not with this method.",
     408: "The body took too long to arrive.",
-    413: "The body is larger than the server takes.",
+    413: "The body is larger than the server accepts.",
     415: "The body is not declared as application/json.",
     422: "The request is well-formed, but a value can't be used.",
-    429: "The key made too many requests; Retry-After says when to come back.",
-    500: "A mistake in the server; the request id finds it in the logs.",
+    429: "The key made too many requests; Retry-After says when to try again.",
+    500: "An error in the server; find it in the logs by the request id.",
     503: "The store or a model can't be reached, too many requests wait, or the server stops.",
     504: "The work took longer than the server allows, and was stopped.",
 }
@@ -111,7 +111,7 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
         if status in (429, 503):
             declared[status]["headers"] = {
                 "Retry-After": {
-                    "description": "Seconds to wait; not given where waiting won't help.",
+                    "description": "Seconds to wait; absent if waiting won't help.",
                     "schema": {"type": "integer"},
                 }
             }
@@ -146,7 +146,7 @@ def reply(
 
 
 def from_error(error: GCMemError, *, request_id: str) -> JSONResponse:
-    """Returns the reply to an error of gcmem's own."""
+    """Returns the reply to one of gcmem's errors."""
     headers = {}
     if isinstance(error, RateLimitedError):
         headers["Retry-After"] = str(math.ceil(error.retry_after_s))
@@ -166,7 +166,7 @@ def from_error(error: GCMemError, *, request_id: str) -> JSONResponse:
 
 
 def printable(text: str) -> str:
-    """Returns a text that can be sent: an error may quote a lone surrogate."""
+    """Returns the text with lone surrogates escaped: UTF-8 can't encode them."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

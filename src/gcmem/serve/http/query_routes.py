@@ -23,7 +23,7 @@ Asking = Annotated[Caller, Depends(caller_of)]
 
 
 def query_routes(service: Service) -> APIRouter:
-    """Returns the routes that judge."""
+    """Returns the routes that find conflicts."""
     router = APIRouter(prefix="/v1", tags=["queries"])
     memory, spans, metrics = service.memory, service.spans, service.metrics
 
@@ -31,7 +31,7 @@ def query_routes(service: Service) -> APIRouter:
         "/search", response_model=schemas.SearchReply, responses=WRITE, operation_id="search"
     )
     async def search(body: schemas.SearchRequest, request: Request, caller: Asking) -> Response:
-        """Find what is still true, and what is not with the newer memory that says so."""
+        """Find what is still true, and what is not, with the newer memory that contradicts it."""
         scope = caller.narrow(body.asked_scope())
         with spans.open(
             "search_memory", headers=request.headers, query=body.query, agent_id=scope.agent_id

@@ -1,4 +1,4 @@
-"""Oracles for a server: one that remembers the sets it judged, and one that can't remember any."""
+"""Oracles for a server: one caches whole sets, the other hides ids from caches."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gcmem.protocols import ConflictOracle
 from gcmem.types import CandidateSet, Conflict
 
 PER_VECTOR = 8
-"""How many candidates or conflicts take as much memory as a vector."""
+"""Candidates or conflicts that take as much memory as one vector."""
 
 
 class RememberingOracle:
-    """Judges a set once a scope; asked the same over the same chunks, it answers from memory.
+    """Caches verdicts: the same question over the same chunks is judged once per scope.
 
-    Scores of pairs are kept by the store already; this spares a busy server the work of finding
-    out which pairs matter. Only for chunks of one log: it knows them by their ids.
+    The store already keeps the scores of pairs; this also saves the choice of pairs. Use it only
+    for chunks of one log, since it identifies them by id.
     """
 
     def __init__(self, oracle: ConflictOracle) -> None:
@@ -41,10 +41,10 @@ class RememberingOracle:
 
 
 class UnknownDocuments:
-    """Gives chunks new random ids before an oracle sees them, and the old ones to its verdicts.
+    """Hides the ids of chunks from an oracle behind random ones.
 
-    An oracle may remember verdicts by id. The ids of documents to resolve follow from their texts,
-    so without this, a caller could find out which documents another one has sent.
+    An oracle may cache verdicts by id. The ids of documents are derived from their texts, so
+    without this a caller could find out which documents another caller has sent.
     """
 
     def __init__(self, oracle: ConflictOracle) -> None:

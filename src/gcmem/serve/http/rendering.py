@@ -1,6 +1,6 @@
 """gcmem's values as plain JSON objects, in the shapes of `gcmem.serve.http.schemas`.
 
-Written by hand rather than validated on the way out: a reply holds up to a few hundred of them.
+Written by hand and not validated, for speed: a reply holds up to a few hundred of them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from gcmem.types import Answer, Candidate, Chunk, Conflict, SearchResult, Shadow
 JSON = dict[str, Any]
 
 shows_seq: ContextVar[bool] = ContextVar("gcmem_shows_seq", default=False)
-"""Whether whoever asks may see sequence numbers, which count what everybody writes.
+"""Whether the caller may see sequence numbers, which count what everybody writes.
 
-Set for each request where its caller becomes known, so that no route can forget it.
+Set once per request, when the caller is identified, so that no route can forget it.
 """
 
 
@@ -66,7 +66,7 @@ def conflict_json(conflict: Conflict) -> JSON:
 
 
 def shadow_json(shadow: Shadow) -> JSON:
-    """Returns a shadow with its witness; the older id is always the shadow's."""
+    """Returns a shadow with its witness; `older` is always the id of the shadow."""
     return {
         "candidate": candidate_json(shadow.candidate),
         "witness": candidate_json(shadow.witness),
@@ -91,7 +91,7 @@ def timings_json(timings: Timings) -> JSON:
 
 
 def search_json(result: SearchResult, *, oracle: JSON, limits: Limits) -> bytes:
-    """Returns what a search found; what is kept has room first, then the shadows."""
+    """Returns the result of a search. Kept memories get room first, then shadows."""
     fixed: JSON = {
         "query": result.query,
         "as_of": time_json(result.as_of),
@@ -115,13 +115,13 @@ def search_json(result: SearchResult, *, oracle: JSON, limits: Limits) -> bytes:
 
 
 def answers_json(answers: Iterable[Answer], *, limits: Limits) -> bytes:
-    """Returns the answers of several paths, and their one candidate set as far as it fits."""
+    """Returns the answers of several paths, and those of their common candidates that fit."""
     answers = tuple(answers)
     first = answers[0].resolution
     # Every path splits the same set, so any of them has all candidates.
     candidates = {c.chunk.id: c for c in (*first.kept, *(s.candidate for s in first.shadows))}
     ranked = sorted(candidates.values(), key=lambda c: (-c.relevance, -(c.chunk.seq or 0)))
-    said: list[JSON] = [
+    replies: list[JSON] = [
         {
             "path": answer.path,
             "text": answer.text,
@@ -131,14 +131,14 @@ def answers_json(answers: Iterable[Answer], *, limits: Limits) -> bytes:
         for answer in answers
     ]
     room = Room(limits)
-    room.spend(sum(len(json_object(one)) for one in said))
+    room.spend(sum(len(json_object(reply)) for reply in replies))
     shown = room.take(candidate_json(candidate) for candidate in ranked)
     shadows = [room.take(map(shadow_json, answer.resolution.shadows)) for answer in answers]
     return json_object(
         {
             "answers": Items(
-                json_object({**one, "shadows": gone})
-                for one, gone in zip(said, shadows, strict=True)
+                json_object({**reply, "shadows": removed})
+                for reply, removed in zip(replies, shadows, strict=True)
             ),
             "candidates": shown,
             "omitted": room.omitted,

@@ -18,14 +18,14 @@ MAX_QUERY_CHARS = 10_000
 MAX_SEQ = 2**63 - 1
 
 
-def _written_out(value: Any) -> Any:
-    """Refuses numbers: whether they are seconds or milliseconds would be a guess."""
+def _check_is_text(value: Any) -> Any:
+    """Refuses numbers: they could be seconds or milliseconds."""
     if not isinstance(value, str) or not value[:4].isdigit() or value[4:5] != "-":
         raise ValueError("write a time as 2026-03-01T09:00:00Z")
     return value
 
 
-Time = Annotated[AwareDatetime, BeforeValidator(_written_out)]
+Time = Annotated[AwareDatetime, BeforeValidator(_check_is_text)]
 K = Annotated[int, Field(strict=True, ge=1, le=MAX_K)]
 ScopeId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_SCOPE_ID_CHARS)]
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -57,7 +57,7 @@ def _example(example: dict[str, Any], *, closed: bool = True) -> ConfigDict:
 
 
 class Scoped(BaseModel):
-    """The scope of a request; a field that is left out is the key's."""
+    """The scope of a request. A field that is left out takes the key's value."""
 
     user_id: ScopeId | None = None
     agent_id: ScopeId | None = None
@@ -76,7 +76,7 @@ class MessageIn(BaseModel):
     role: Label = "user"
     content: Text
     at: Time | None = Field(None, description="When it happened; default: now.")
-    speaker: Label | None = Field(None, description="Who said it, where the role says too little.")
+    speaker: Label | None = Field(None, description="Who said it, if the role is not enough.")
     metadata: dict[str, Any] | None = None
 
 
@@ -92,7 +92,7 @@ class AddRequest(Scoped):
     )
 
     messages: Text | Annotated[list[Text | MessageIn], Field(min_length=1, max_length=MAX_MESSAGES)]
-    at: Time | None = Field(None, description="The time of messages that carry none.")
+    at: Time | None = Field(None, description="The time of messages without one.")
     session: Label | None = None
     metadata: dict[str, Any] | None = None
 
@@ -107,8 +107,11 @@ class SearchRequest(Scoped):
     as_of: Time | None = Field(None, description="What was true then.")
     known_at: Time | None = Field(None, description="What the memory knew then.")
     filters: Filters | None = Field(None, description="Metadata values that must match.")
-    mode: Mode = Field("drop", description="What becomes of shadows in `ranked`.")
-    options: Options = Field([], description="The possible answers, where they are known.")
+    mode: Mode = Field(
+        "drop",
+        description="How `ranked` treats shadows: leaves them out, puts them last, or keeps them.",
+    )
+    options: Options = Field([], description="The possible answers, if they are known.")
 
 
 class AskRequest(Scoped):
@@ -134,7 +137,7 @@ class AskRequest(Scoped):
 
 
 class Document(BaseModel):
-    """A document that somebody else retrieved; other fields come back as they were."""
+    """A document from another retriever. Other fields come back unchanged."""
 
     model_config = _example(
         {"id": "a", "text": "v2 is deployed", "at": "2026-03-01T09:00:00Z"}, closed=False
@@ -142,7 +145,7 @@ class Document(BaseModel):
 
     id: Label | None = None
     text: Text
-    at: Time | None = Field(None, description="Without a time it is never removed.")
+    at: Time | None = Field(None, description="A document without a time is never removed.")
 
 
 class ResolveRequest(BaseModel):
@@ -168,18 +171,18 @@ class ListQuery(Scoped):
 
     model_config = ConfigDict(extra="forbid")
 
-    cursor: str | None = Field(None, pattern=PATTERN, description="`next` of the page before.")
+    cursor: str | None = Field(None, pattern=PATTERN, description="`next` of the previous page.")
     after_seq: int = Field(
         0,
         ge=0,
         le=MAX_SEQ,
-        description="Lists what was recorded later; not for a key that is bound to a scope.",
+        description="Lists memories with a higher `seq`. Keys bound to a scope can't use it.",
     )
     limit: int = Field(100, ge=1, le=MAX_PAGE)
 
 
 class ItemQuery(Scoped):
-    """The scope of one memory, or of all that are meant."""
+    """The scope of one memory, or of the memories to erase."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -193,7 +196,7 @@ class HistoryQuery(Scoped):
     known_at: Time | None = None
     newest_first: bool = True
     limit: int = Field(100, ge=1, le=MAX_PAGE)
-    before: str | None = Field(None, pattern=PATTERN, description="`next` of the page before.")
+    before: str | None = Field(None, pattern=PATTERN, description="`next` of the previous page.")
 
 
 class ChunkOut(BaseModel):
@@ -206,7 +209,7 @@ class ChunkOut(BaseModel):
     at: AwareDatetime
     recorded_at: AwareDatetime
     seq: int | None = Field(
-        description="Its place in the whole log; null for a key that is bound to a scope."
+        description="Its place in the log of all scopes; null for a key that is bound to a scope."
     )
     user_id: str | None
     agent_id: str | None
@@ -214,19 +217,19 @@ class ChunkOut(BaseModel):
     speaker: str
     session: str | None
     metadata: dict[str, Any]
-    trust: int = Field(description="How far its source is believed: 0 is not at all, 1 is usual.")
+    trust: int = Field(description="How much its source is trusted: 0 is not at all, 1 is usual.")
 
 
 class ShadowedBy(BaseModel):
-    """The newer memory that contradicts one, as far as it is known already."""
+    """The newer memory that is known to contradict this one."""
 
     witness: str
-    score: float | None = Field(description="Null where only the verdict was kept.")
+    score: float | None = Field(description="Null if only the verdict was stored.")
     oracle: str
 
 
 class TimelineChunk(ChunkOut):
-    """One memory on the timeline; it is known to be current if judged and not shadowed."""
+    """One memory on the timeline. It is current if it was judged and nothing shadows it."""
 
     shadowed_by: ShadowedBy | None
     judged: bool = Field(
@@ -239,15 +242,17 @@ class Forgotten(BaseModel):
     """How many memories were erased, and whether bytes of them are still on disk."""
 
     forgotten: int
-    left: int = Field(description="How many stay since they are trusted more than the key is.")
+    left: int = Field(
+        description="How many memories stay because they are trusted more than the key."
+    )
     erasing: str | None = Field(
-        description="Null when nothing is left on disk; otherwise what is, and when it goes. The "
+        description="Which bytes are still on disk, and when they go; null if none are. The "
         "memories can't be read any more in either case."
     )
 
 
 class Memories(BaseModel):
-    """What was stored."""
+    """The memories that were stored."""
 
     memories: list[ChunkOut]
 
@@ -293,7 +298,7 @@ class SkewOut(BaseModel):
 
 
 class ShadowOut(BaseModel):
-    """A memory that is no longer true, and the newer one that says so."""
+    """A memory that is no longer true, and the newer one that contradicts it."""
 
     candidate: CandidateOut
     witness: CandidateOut
@@ -301,16 +306,16 @@ class ShadowOut(BaseModel):
 
 
 class OracleOut(BaseModel):
-    """The conflict oracle and what it was found fit for."""
+    """The conflict oracle and its measured class."""
 
     id: str
     class_: Literal["optimal", "marginal", "unfit"] | None = Field(
-        alias="class", description="Null: never qualified."
+        alias="class", description="Null: never measured."
     )
 
 
 class TimingsOut(BaseModel):
-    """Milliseconds in each stage."""
+    """Milliseconds spent in each stage."""
 
     encode: float
     retrieve: float
@@ -329,7 +334,7 @@ class SearchReply(BaseModel):
     shadows: list[ShadowOut]
     undecided: list[ConflictOut]
     skewed: list[SkewOut] = Field(
-        description="Which of the undecided are so because of their writers' clocks."
+        description="The undecided conflicts whose writers' clocks disagree."
     )
     outranked: list[ConflictOut] = Field(
         description="Conflicts whose newer memory is trusted less; both stay."
@@ -366,7 +371,7 @@ class AskReply(BaseModel):
 
 
 class DocumentShadowOut(BaseModel):
-    """A document that is no longer true, and the newer one that says so."""
+    """A document that is no longer true, and the newer one that contradicts it."""
 
     document: dict[str, Any]
     witness: dict[str, Any]
@@ -375,7 +380,7 @@ class DocumentShadowOut(BaseModel):
 
 
 class ResolveReply(BaseModel):
-    """The documents, split."""
+    """Which documents are still true, which are not, and which pairs could not be ordered."""
 
     kept: list[dict[str, Any]]
     shadows: list[DocumentShadowOut]
@@ -383,7 +388,7 @@ class ResolveReply(BaseModel):
 
 
 class QualifyReply(OracleOut):
-    """The oracle, what it may do, and the rule by which that was decided."""
+    """The oracle, whether it may remove memories, and the rule that decides it."""
 
     may_remove: bool
     rule: dict[str, float]
@@ -392,7 +397,7 @@ class QualifyReply(OracleOut):
 class Whoami(BaseModel):
     """The key of a request."""
 
-    name: str | None = Field(description="Null where the server asks for no key.")
+    name: str | None = Field(description="Null if the server needs no key.")
     user_id: str | None
     agent_id: str | None
     run_id: str | None

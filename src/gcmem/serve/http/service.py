@@ -1,4 +1,4 @@
-"""What the routes share: the memory, the threads that work on it, and what is counted."""
+"""What the routes share: the memory, the worker threads and the metrics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Service:
         return {"id": self.memory.oracle.id, "class": self.fitness}
 
     async def run(self, work: Callable[[], T], *, caller: Caller) -> T:
-        """Runs a call on the memory in a worker thread, when it is this caller's turn."""
+        """Runs a call in a worker thread when it is this caller's turn."""
         return await self.workers.run(work, caller=caller.id)
 
     async def warm_up(self) -> None:
@@ -75,7 +75,7 @@ class Service:
         self.resolver.judge(CandidateSet(query="Where do I live?", items=items))
 
     def check_ready(self) -> None:
-        """Raises while the server warms up or stops, or where the store can't be reached."""
+        """Raises while the server warms up or stops, or if the store can't be reached."""
         self.workers.check_open()
         if not self.is_ready:
             raise OverloadedError("the models and the index are still being loaded; try again")
@@ -85,8 +85,8 @@ class Service:
 def resolver_for(memory: Memory) -> ConflictOracle:
     """Returns an oracle for documents that are not in the log.
 
-    The memory's own one may remember verdicts by id, so it gets documents under random ids; the
-    shipped one without a cache shares the loaded model.
+    The memory's oracle may cache verdicts by id, so it sees documents under random ids. The
+    shipped oracle needs no cache and shares the loaded model.
     """
     shipped = default_oracle()
     if shipped.id == memory.oracle.id:
@@ -97,7 +97,7 @@ def resolver_for(memory: Memory) -> ConflictOracle:
 
 
 def caller_of(request: Request) -> Caller:
-    """Returns who asks; a route is not run for somebody whom nobody let in."""
+    """Returns the caller; raises if none was identified."""
     caller = getattr(request.state, "caller", None)
     if not isinstance(caller, Caller):
         raise NotAuthenticatedError("this path is for known callers only")

@@ -1,4 +1,4 @@
-"""What one request may store, compare and get back, in bytes."""
+"""How many bytes one request may store, compare and get back."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gcmem.serve.http import schemas
 from gcmem.serve.http.limits import Limits
 
 OVERHEAD_BYTES = 1024
-"""Room for what surrounds the memories of a reply."""
+"""Bytes reserved for the fields around the memories of a reply."""
 
 
 def json_bytes(value: Any) -> bytes:
-    """Returns a value as JSON, as replies have it."""
+    """Returns a value as compact JSON."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 class Items(list[bytes]):
-    """The items of a JSON list, each written out already."""
+    """The items of a JSON list, each already serialized."""
 
 
 def json_object(fields: Mapping[str, Any]) -> bytes:
@@ -39,23 +39,23 @@ def json_object(fields: Mapping[str, Any]) -> bytes:
 
 
 def json_reply(content: bytes, status: int = 200) -> Response:
-    """Returns JSON that is written out already as a response."""
+    """Returns serialized JSON as a response."""
     return Response(content, status, media_type="application/json")
 
 
 class Room:
-    """The bytes that are left in a reply; `omitted` counts the items that had no room in it."""
+    """The bytes left in a reply; `omitted` counts the items that did not fit."""
 
     def __init__(self, limits: Limits) -> None:
         self._left = limits.reply_bytes - OVERHEAD_BYTES
         self.omitted = 0
 
     def spend(self, count: int) -> None:
-        """Sets bytes aside for a part that is always sent."""
+        """Reserves bytes for a part that is always sent."""
         self._left -= count
 
     def take(self, items: Iterable[Mapping[str, Any]]) -> Items:
-        """Returns the first items, written out, as many as have room; the others are counted."""
+        """Returns the first items that fit, serialized; counts the others in `omitted`."""
         taken = Items()
         is_full = False
         for item in items:
@@ -70,7 +70,7 @@ class Room:
         return taken
 
     def page(self, items: Sequence[Mapping[str, Any]]) -> Items:
-        """Returns the first items like `take`, but one at least: a list must get on."""
+        """Returns the first items like `take`, but at least one, so that paging advances."""
         if not items:
             return Items()
         first = json_bytes(items[0])
@@ -79,7 +79,7 @@ class Room:
 
 
 def check_stored(body: schemas.AddRequest, *, memory: Memory, limits: Limits) -> None:
-    """Raises where a request would store too much: each chunk has a copy of its metadata."""
+    """Raises if a request would store too much; each chunk has a copy of its metadata."""
     messages = [body.messages] if isinstance(body.messages, str) else body.messages
     copied = _size(body.metadata or {})
     total = 0
@@ -98,12 +98,12 @@ def check_stored(body: schemas.AddRequest, *, memory: Memory, limits: Limits) ->
 
 
 def _size(value: Any) -> int:
-    """Returns the bytes of a value that was not checked yet, as JSON."""
+    """Returns the size in bytes of an unchecked value as JSON."""
     return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
 def _chunk_count(text: str, *, memory: Memory, room: float) -> int:
-    """Returns how many chunks a text becomes, or a larger number that is still below `room`."""
+    """Returns how many chunks a text becomes, or an upper bound that is within `room`."""
     budget = memory.settings.chunk_tokens
     # A token has at least one character, and two neighbouring chunks don't fit into one.
     most = 1 if len(text) <= budget else 2 * len(text) // budget + 1
@@ -113,12 +113,12 @@ def _chunk_count(text: str, *, memory: Memory, room: float) -> int:
 
 
 def check_comparable(documents: Sequence[Mapping[str, Any]], *, limits: Limits) -> None:
-    """Raises where comparing documents pair by pair would cost too much."""
+    """Raises if comparing all pairs of documents would cost too much."""
     pairs = len(documents) * (len(documents) - 1) // 2
     total = sum(len(json_bytes(document)) for document in documents) * (len(documents) - 1)
     if pairs > limits.resolve_pairs or total > limits.resolve_bytes:
         raise InvalidInputError(
-            f"{len(documents)} documents make {pairs} pairs of together {total} bytes; this server "
-            f"compares at most {limits.resolve_pairs} pairs and {limits.resolve_bytes} bytes a "
+            f"{len(documents)} documents make {pairs} pairs with {total} bytes in all; this server "
+            f"compares at most {limits.resolve_pairs} pairs and {limits.resolve_bytes} bytes per "
             "request: send fewer or shorter documents"
         )

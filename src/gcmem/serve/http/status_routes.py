@@ -1,4 +1,4 @@
-"""How the server and its oracle are doing, and who asks."""
+"""The state of the server and its oracle, and the caller's key."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Asking = Annotated[Caller, Depends(caller_of)]
 
 
 def caller_routes(service: Service) -> APIRouter:
-    """Returns the routes that read no memory, but need a key."""
+    """Returns the routes that need a key but read no memories."""
     router = APIRouter(tags=["status"])
 
     @router.get(
         "/v1/qualify", response_model=schemas.QualifyReply, responses=ASKED, operation_id="qualify"
     )
     async def qualify(caller: Asking) -> Response:
-        """Name the conflict oracle, what it was found fit for, and by which rule."""
+        """Name the conflict oracle, its class, and the rule behind it."""
         return JSONResponse(
             {
                 **service.oracle_json,
@@ -62,7 +62,7 @@ def caller_routes(service: Service) -> APIRouter:
         operation_id="metrics",
     )
     async def metrics(caller: Asking) -> Response:
-        """Give Prometheus its figures; they are of all scopes, so a bound key may not see them."""
+        """Show Prometheus metrics. They cover all scopes, so a bound key may not read them."""
         caller.check_is_unbound()
         return Response(service.metrics.render(), media_type=CONTENT_TYPE_LATEST)
 
@@ -70,7 +70,7 @@ def caller_routes(service: Service) -> APIRouter:
 
 
 def health_routes(service: Service) -> APIRouter:
-    """Returns the routes that anybody may ask."""
+    """Returns the routes that need no key."""
     router = APIRouter(tags=["status"])
     probe = Probe(service.check_ready, timeout_s=READY_TIMEOUT_S)
 

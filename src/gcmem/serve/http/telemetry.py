@@ -27,7 +27,7 @@ CHUNKS = "gcmem.chunks"
 
 
 class Spans:
-    """Opens one span for each operation on the memory; `contents` also tells what was asked."""
+    """Opens one span per operation on the memory; with `contents` it includes the query."""
 
     def __init__(self, *, store_id: str, contents: bool = False) -> None:
         self._store_id = store_id
@@ -50,7 +50,7 @@ class Spans:
         agent_id: str | None = None,
         session: str | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """Yields a dict: what is put in it becomes attributes when the span ends."""
+        """Yields a dict whose items become attributes when the span ends."""
         outcome: dict[str, Any] = {}
         if self._trace is None or self._propagate is None:
             yield outcome
@@ -64,7 +64,7 @@ class Spans:
             AGENT_ID: agent_id,
             CONVERSATION_ID: session,
         }
-        # Where the framework has made a span of the request, ours belongs under it.
+        # If the framework has opened a span for the request, ours is its child.
         is_traced = self._trace.get_current_span().get_span_context().is_valid
         with self._trace.get_tracer("gcmem", __version__).start_as_current_span(
             f"{operation} {self._store_id}",

@@ -32,7 +32,7 @@ class Page:
 def page_of(
     memory: Memory, where: ChunkFilter, *, newest_first: bool, limit: int, before: str | None
 ) -> Page:
-    """Returns one page; appends between two pages neither repeat nor hide a chunk."""
+    """Returns one page. Chunks added between two pages neither repeat nor hide others."""
     chunks = _read(memory, where, newest_first=newest_first, limit=limit + 1, before=before)
     shown = chunks[:limit]
     return Page(
@@ -52,7 +52,7 @@ def page_of(
 def _read(
     memory: Memory, where: ChunkFilter, *, newest_first: bool, limit: int, before: str | None
 ) -> tuple[Chunk, ...]:
-    """Returns the next chunks; those of the cursor's own moment that were shown are skipped."""
+    """Returns the next chunks; skips those at the cursor's time that were already shown."""
     scan = memory.store.log.scan
     if before is None:
         return tuple(scan(where, by_time=True, newest_first=newest_first, limit=limit))
@@ -63,11 +63,11 @@ def _read(
     if newest_first:
         where = replace(where, as_of=at if where.as_of is None else min(at, where.as_of))
     else:
-        # The first moment there is has none before it.
+        # Nothing is earlier than the first representable time.
         after = at - MICROSECOND if at > FIRST else None
         where = replace(where, after=max(filter(None, (after, where.after)), default=None))
-    # A store can't start behind a sequence number by time, so more is read until enough is new:
-    # rarely more than once, since few chunks share a moment.
+    # A scan by time can't start after a sequence number, so it grows until enough chunks are new.
+    # Few chunks share a time, so it rarely runs twice.
     size = limit + 1
     while True:
         rows = list(scan(where, by_time=True, newest_first=newest_first, limit=size))

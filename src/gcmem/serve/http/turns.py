@@ -1,4 +1,4 @@
-"""The cores, shared between callers: each step of costly work waits for its turn."""
+"""Shares the cores between callers: each step of expensive work waits for its turn."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 
 class Turns:
-    """Lets one step run on each core; with two callers at work, each gets half of the cores.
+    """Runs one step per core. Two active callers get half of the cores each.
 
-    Threads alone share a machine by their number: a caller with six of them would get three times
-    as much as one with two. `active` says how many callers are at work.
+    Threads alone would not be fair: a caller with six of them would get three times as much as one
+    with two. `active` returns the number of active callers.
     """
 
     def __init__(self, *, active: Callable[[], int], cores: int | None = None) -> None:
@@ -42,7 +42,7 @@ class Turns:
                 self._give()
 
     def _give(self) -> None:
-        """Gives the free cores to those who wait, one caller after the other."""
+        """Gives the free cores to waiting callers in turn."""
         share = -(-self._cores // max(1, self._active()))
         for caller in list(self._waiting):
             if not self._free:

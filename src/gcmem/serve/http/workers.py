@@ -1,4 +1,4 @@
-"""Threads that work for all callers in turn: a Memory is synchronous, the server is not."""
+"""Worker threads that callers share in turn: a Memory is synchronous, the server is not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Workers:
-    """Runs calls in threads, one caller after the other, so that none waits for all of another's.
+    """Runs calls in threads. Callers take turns, so none waits for all calls of another.
 
     A caller may use all threads but one, and have `waiting_per_caller` calls waiting. Everything
     but the work itself happens on the event loop.
@@ -37,11 +37,11 @@ class Workers:
 
     @property
     def active_callers(self) -> int:
-        """How many callers something is being done for."""
+        """How many callers have a call running."""
         return len(self._running_of)
 
     async def run(self, work: Callable[[], T], *, caller: str = "") -> T:
-        """Returns what `work` returns, in the context of whoever asks, within its deadline."""
+        """Returns the result of `work`, which runs in the caller's context and deadline."""
         self.check_open()
         job = _Job(work, caller=caller)
         if self._is_free_for(caller):
@@ -59,7 +59,7 @@ class Workers:
             raise StoppingError("the server is being stopped; try again when it is back")
 
     async def drain(self, grace_s: float) -> None:
-        """Takes no more work; what has not finished after `grace_s` is refused or stopped."""
+        """Accepts no more work. Calls not finished after `grace_s` are refused or stopped."""
         self._is_stopping = True
         ends_at = asyncio.get_running_loop().time() + grace_s
         while self._running and asyncio.get_running_loop().time() < ends_at:
@@ -73,7 +73,7 @@ class Workers:
                 job.deadline.cancel(reason)
 
     def close(self) -> None:
-        """Waits for the calls that were begun: an accepted write is finished."""
+        """Waits for running calls, so that writes that have begun are finished."""
         self._pool.shutdown(wait=True)
 
     def _is_free_for(self, caller: str) -> bool:
@@ -98,7 +98,7 @@ class Workers:
         job.deadline.when_cancelled(on_cancel)
 
     def _give_up(self, job: _Job) -> None:
-        """Refuses a call that still waits when its time is up, or its client has left."""
+        """Refuses a waiting call whose time is up or whose client has left."""
         self._refuse(job, OverloadedError("the server was too busy to begin this in time"))
 
     def _refuse(self, job: _Job, reason: GCMemError) -> None:
@@ -106,7 +106,7 @@ class Workers:
             job.result.set_exception(reason)
 
     def _drop(self, job: _Job) -> bool:
-        """Takes a call out of the queue; tells whether it was there."""
+        """Removes a call from the queue; tells whether it was there."""
         job.stop_timer()
         queue = self._queues.get(job.caller)
         if queue is None or job not in queue:
@@ -120,7 +120,7 @@ class Workers:
         job.stop_timer()
         self._running.add(job)
         self._running_of[job.caller] += 1
-        self._pool.submit(job.work_off, self._finished)
+        self._pool.submit(job.run_in_thread, self._finished)
 
     def _finished(self, job: _Job) -> None:
         self._running.discard(job)
@@ -157,8 +157,8 @@ class _Job:
             self.timer.cancel()
             self.timer = None
 
-    def work_off(self, finished: Callable[[_Job], None]) -> None:
-        """Does the work, in a thread."""
+    def run_in_thread(self, finished: Callable[[_Job], None]) -> None:
+        """Runs the work, in a thread."""
         value, error = None, None
         try:
             value = self._context.run(self._checked)
@@ -174,7 +174,7 @@ class _Job:
         self, value: Any, error: BaseException | None, finished: Callable[[_Job], None]
     ) -> None:
         finished(self)
-        if self.result.done():  # whoever waited is gone
+        if self.result.done():  # nobody waits for it any more
             return
         if error is None:
             self.result.set_result(value)
@@ -185,7 +185,7 @@ class _Job:
 class Probe:
     """Runs one check in a thread of its own, so that no request keeps it waiting.
 
-    While a check runs, whoever asks gets its result too: many who ask cost no more than one.
+    All who ask while a check runs share its result.
     """
 
     def __init__(self, check: Callable[[], None], *, timeout_s: float) -> None:
@@ -194,7 +194,7 @@ class Probe:
         self._under_way: asyncio.Future[None] | None = None
 
     async def run(self) -> None:
-        """Raises what the check raises, or that it took too long."""
+        """Raises the error of the check, or OverloadedError if it takes too long."""
         if self._under_way is None or self._under_way.done():
             self._under_way = _in_daemon_thread(self._check)
         try:
@@ -207,7 +207,7 @@ class Probe:
 
 
 def _in_daemon_thread(work: Callable[[], None]) -> asyncio.Future[None]:
-    """Runs `work` in a new thread, which does not keep the process from ending."""
+    """Runs `work` in a new thread that does not keep the process alive."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[None] = loop.create_future()
 
@@ -218,7 +218,7 @@ def _in_daemon_thread(work: Callable[[], None]) -> asyncio.Future[None]:
             result.set_result(None)
         else:
             result.set_exception(error)
-            result.exception()  # seen: those who asked may have stopped waiting
+            result.exception()  # marks it as seen: perhaps nobody waits any more
 
     def run() -> None:
         error: BaseException | None = None

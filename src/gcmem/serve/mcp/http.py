@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP: for this machine alone, or behind a token."""
+"""MCP over streamable HTTP, for this machine only or behind a token."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gcmem.errors import ForbiddenError, InvalidInputError
 from gcmem.serve.http.access import check_is_direct, is_loopback
-from gcmem.serve.http.addresses import bound, url_of
+from gcmem.serve.http.addresses import listening_socket, url_of
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-LEAST_TOKEN_CHARS = 16
-SET_A_TOKEN = "set one in the environment and name it, --token-env GCMEM_MCP_TOKEN"
+MIN_TOKEN_CHARS = 16
+SET_A_TOKEN = "set it in an environment variable and name that: --token-env GCMEM_MCP_TOKEN"
 GRACE_S = 5
-"""How long requests may take after the signal to stop; a client may keep a stream open forever."""
+"""Seconds that requests get after the signal to stop: a client may keep a stream open forever."""
 
 
 def make_http_app(
     server: MCPServer, *, host: str, token: str | None = None, allowed_hosts: Sequence[str] = ()
 ) -> ASGIApp:
-    """Returns the application, at /mcp; without a token, for direct requests of this machine only.
+    """Returns the application, at /mcp. Without a token, only this machine may call it directly.
 
-    A request must name one of `allowed_hosts`, `host` or this machine in its Host header, and
-    come from no other web page: a page whose name is made to point here gets nothing.
+    The Host header must name one of `allowed_hosts`, `host` or this machine, and the Origin header
+    no other site: a web page can't reach the server through a name that points to this machine.
     """
-    if token is not None and len(token) < LEAST_TOKEN_CHARS:
-        raise InvalidInputError(f"the token is too short: use {LEAST_TOKEN_CHARS} characters")
+    if token is not None and len(token) < MIN_TOKEN_CHARS:
+        raise InvalidInputError(
+            f"the token is too short: use at least {MIN_TOKEN_CHARS} characters"
+        )
     if not is_loopback(host) and token is None:
         raise InvalidInputError(
             f"{host} can be reached from other machines, so a token is needed: {SET_A_TOKEN}"
@@ -68,16 +70,16 @@ def make_http_app(
 
 
 def serve_http(app: ASGIApp, *, host: str, port: int) -> None:
-    """Says on stderr where it listens, and serves until it is interrupted or terminated."""
-    sock = bound(host, port)
+    """Prints the address on stderr, and serves until SIGTERM or SIGINT."""
+    sock = listening_socket(host, port)
     url = url_of(host, sock.getsockname()[1])
-    # uvicorn raises the signal again when it is done: by then it means an orderly end.
-    signal.signal(signal.SIGTERM, _leave)
-    signal.signal(signal.SIGINT, _leave)
+    # uvicorn raises the signal again after an orderly shutdown.
+    signal.signal(signal.SIGTERM, _exit)
+    signal.signal(signal.SIGINT, _exit)
     print(f"gcmem: serving MCP at {url}mcp", file=sys.stderr, flush=True)
     config = uvicorn.Config(
         app,
-        # Of uvicorn's parsers, this is the one with a limit on the size of headers.
+        # Of uvicorn's parsers, only this one limits the size of headers.
         http="h11",
         log_level="warning",
         access_log=False,
@@ -86,7 +88,7 @@ def serve_http(app: ASGIApp, *, host: str, port: int) -> None:
     uvicorn.Server(config).run(sockets=[sock])
 
 
-def _leave(_signal: int, _frame: object) -> NoReturn:
+def _exit(_signal: int, _frame: object) -> NoReturn:
     sys.exit(0)
 
 
@@ -98,13 +100,13 @@ def _is_every_address(host: str) -> bool:
 
 
 class DirectOnly:
-    """Lets through only requests that come from this machine, and through no proxy."""
+    """Lets only requests through that come directly from this machine."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers 403 to anybody else."""
+        """Answers 403 to all others."""
         if scope["type"] != "lifespan":
             try:
                 check_is_direct(scope, remedy=f"ask for a token: {SET_A_TOKEN}")
@@ -116,14 +118,14 @@ class DirectOnly:
 
 
 class BearerToken:
-    """Lets through only requests that carry the token."""
+    """Lets only requests with the token through."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
         self._expected = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers 401 to anybody else."""
+        """Answers 401 to all others."""
         if scope["type"] != "lifespan":
             given = dict(scope["headers"]).get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):

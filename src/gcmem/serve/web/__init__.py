@@ -1,4 +1,4 @@
-"""The dashboard: a static bundle that talks to the REST interface, with nothing to build."""
+"""The dashboard: static files that use the REST API and need no build."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    # Asked for again each time and answered with 304: an upgrade never mixes old and new files.
+    # Browsers revalidate every file, so an upgrade never mixes old and new ones.
     "Cache-Control": "no-cache",
 }
 
@@ -45,7 +45,7 @@ class Asset:
 
     @property
     def etag(self) -> str:
-        """A strong validator: it changes exactly when the content does."""
+        """A hash of the content, as a strong validator."""
         return f'"{hashlib.blake2b(self.content, digest_size=12).hexdigest()}"'
 
 
@@ -61,7 +61,7 @@ def assets() -> Iterator[Asset]:
 def mount(app: Starlette) -> None:
     """Adds the dashboard to an app (FastAPI's or Starlette's) at "/".
 
-    The files hold nothing secret, so they need no key; what the page asks for does.
+    The files hold nothing secret, so they need no key. The API calls of the page do.
     """
     for asset in assets():
         app.add_route(

@@ -1,0 +1,48 @@
+"""REST, MCP and Python call the same value by the same name."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from inspect import getmembers, isclass
+
+from pydantic import BaseModel
+
+from gcmem.serve.http import schemas as rest
+from gcmem.serve.mcp import schemas as mcp
+from gcmem.types import Answer, Candidate, Chunk, Conflict, Scope, SearchResult, Shadow, Skew
+
+ONLY_REST = {"memory", "user_id", "agent_id", "run_id", "timings_ms", "omitted"}
+ONLY_MCP = {"live", "shadow", "complete"}
+
+
+def names(model: type[BaseModel]) -> set[str]:
+    return {field.alias or name for name, field in model.model_fields.items()}
+
+
+def test_mcp_uses_the_names_of_rest() -> None:
+    known = {
+        name
+        for _, model in getmembers(rest, isclass)
+        if issubclass(model, BaseModel)
+        for name in names(model)
+    }
+    for _, model in getmembers(mcp, isclass):
+        if issubclass(model, BaseModel):
+            assert names(model) <= known | ONLY_MCP, model
+
+
+def test_rest_uses_the_names_of_python() -> None:
+    pairs = (
+        (rest.ChunkOut, Chunk),
+        (rest.CandidateOut, Candidate),
+        (rest.ConflictOut, Conflict),
+        (rest.SkewOut, Skew),
+        (rest.ShadowOut, Shadow),
+        (rest.AnswerOut, Answer),
+        (rest.SearchReply, SearchResult),
+        (rest.Scoped, Scope),
+    )
+    in_parts = {"kept", "shadows", "oracle"}  # of an answer's resolution; of each conflict
+    for reply, value in pairs:
+        in_python = {field.name for field in fields(value)}
+        assert names(reply) <= in_python | ONLY_REST | in_parts, value
