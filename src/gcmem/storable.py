@@ -56,7 +56,7 @@ def _check(chunk: Chunk) -> None:
         if not isinstance(value, str):
             raise InvalidInputError(f"{name}={value!r}: pass a string")
         if not is_storable(value):
-            raise InvalidInputError(f"its {name} holds a NUL or a lone surrogate")
+            raise InvalidInputError(f"its {name} contains a NUL or a lone surrogate")
     for name in ("at", "recorded_at"):
         if not isinstance(getattr(chunk, name), datetime):
             raise InvalidInputError(f"it has no {name}: pass an aware datetime")
@@ -83,5 +83,5 @@ def _check_strings(metadata: Mapping[str, Any]) -> None:
             left.extend(value)
         elif isinstance(value, str) and not is_storable(value):
             raise InvalidInputError(
-                "metadata holds a NUL or a lone surrogate, which can't be stored; remove it"
+                "metadata contains a NUL or a lone surrogate, which can't be stored; remove it"
             )

@@ -183,7 +183,7 @@ def test_a_server_for_untrusted_sources_can_not_erase_what_is_trusted(memory: Me
     ("tool", "arguments", "message"),
     [
         ("add_memory", {"text": "  "}, "InvalidTextError: text is empty"),
-        ("add_memory", {"text": "a\x00b"}, "InvalidTextError: text holds a NUL"),
+        ("add_memory", {"text": "a\x00b"}, "InvalidTextError: text contains a NUL"),
         ("add_memory", {"text": "a", "at": "2999-01-01T00:00:00Z"}, "FutureTimeError: event time"),
         ("add_memory", {"text": "a", "at": "2026-01-01T00:00:00"}, "timezone"),
         ("add_memory", {}, "Field required"),
