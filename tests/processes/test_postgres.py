@@ -16,7 +16,8 @@ import pytest
 from gcmem import Memory
 from gcmem.errors import MissingExtraError, StoreVersionError
 from gcmem.protocols import Store, Vectors
-from gcmem.store.postgres import PostgresSettings, connection, open_postgres
+from gcmem.store.postgres import PostgresDatabase, PostgresSettings, open_postgres
+from gcmem.store.postgres import connection as connection_module
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.testing.store_suite import EVERYTHING, chunk
 from gcmem.types import Chunk, ChunkFilter, Conflict, Scope
@@ -83,7 +84,7 @@ def test_a_newer_schema_is_refused(postgres_url: str) -> None:
 
 
 def test_a_missing_driver_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    connection._drivers.cache_clear()
+    connection_module._drivers.cache_clear()
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtraError, match=r"gcmem\[postgres\]"):
         open_postgres("postgresql://localhost/memory", encoder=ENCODER, stm_size=5)
@@ -94,7 +95,7 @@ def test_limits_come_from_the_url_and_writes_wait_for_the_disk(postgres: Postgre
     with psycopg.connect(postgres.url(), autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
     url = f"{postgres.url(name)}&statement_timeout=7&connect_timeout=3&pool_size=2"
-    database = connection.PostgresDatabase(url)
+    database = PostgresDatabase(url)
     assert database.settings == PostgresSettings(
         statement_timeout_s=7, connect_timeout_s=3, pool_size=2
     )

@@ -293,4 +293,4 @@ def test_an_untrusted_key_erases_only_what_is_untrusted(tenants: Tenants) -> Non
     assert forgotten.json() == {"forgotten": 1, "left": 1, "erasing": None}
     assert [chunk.id for chunk in tenants.memory.history(user_id="ana")] == [mine]
     whole = client.delete("/v1/memories?user_id=ana", headers=tenants.ana)
-    assert whole.json() == {"forgotten": 1, "left": 0}
+    assert whole.json() == {"forgotten": 1, "left": 0, "erasing": None}
