@@ -89,7 +89,7 @@ class GCMemSession:
         return await asyncio.to_thread(lambda: [dict(r.metadata[ITEM]) for r in self._records()])
 
     async def shadows(self) -> tuple[Shadow, ...]:
-        """Returns the messages left out of this session's history, each with its witness."""
+        """Returns the messages left out of the session's history, each with its witness."""
         return await asyncio.to_thread(lambda: tuple(self._stale(self._records()).values()))
 
     def _records(self) -> list[Chunk]:
@@ -135,9 +135,9 @@ class GCMemSession:
         self._memory.forget(run_id=self._transcript)
 
     def _stale(self, records: Sequence[Chunk]) -> dict[str, Shadow]:
-        """Returns the shadows of this session's items, by item id."""
+        """Returns the shadows of the session's items, by item id."""
         scope = self._scope
-        # Use the user's statements from every session; without a user, only this session's.
+        # Use the user's statements from every session; without a user, only the session's own.
         heard = self._memory.history(
             user_id=scope.user_id,
             agent_id=scope.agent_id,
