@@ -35,7 +35,7 @@ from gcmem.protocols import (
     Reader,
     Store,
 )
-from gcmem.resolve import standard, timestamp_rerank
+from gcmem.resolve import plain_set, standard, timestamp_rerank
 from gcmem.retrieve import retrieve
 from gcmem.settings import Settings
 from gcmem.stopwatch import Stopwatch
@@ -320,11 +320,15 @@ class Memory(StoredChunks):
             candidates = self._candidates(question, k=k, where=where, options=options, watch=watch)
             resolvers: dict[AnswerPath, Callable[[], Resolution]] = {
                 "standard": lambda: standard(candidates),
-                "timestamp": lambda: timestamp_rerank(candidates),
+                "timestamp": lambda: timestamp_rerank(
+                    plain_set(candidates, k=k, strategy=self.settings.strategy)
+                ),
                 "gcmem": lambda: self.resolver.resolve(candidates, watch=watch),
             }
-            resolutions = [resolvers[path]() for path in paths]
-            prompts = [prompt_of(candidates, r, k=k, mode=mode) for r in resolutions]
+            found = [resolvers[path]() for path in paths]
+            prompts = [prompt_of(candidates, r, k=k, mode=mode) for r in found]
+            # As in a search, `kept` is what is shown: here, to the reader.
+            resolutions = [replace(r, kept=r.kept[:k]) for r in found]
             with watch.timing("read_ms"):
                 readings = self.reader.read(prompts)
         return tuple(

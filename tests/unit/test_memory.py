@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from gcmem import Memory, Scope, Settings, Turn, reindex
 from gcmem.errors import ChunkNotFoundError, InvalidInputError
 from gcmem.testing import HashEncoder, RuleOracle
+from gcmem.types import Prompt, Reading
 from tests.conftest import NOW, day, same_slot
 
 
@@ -206,3 +208,33 @@ def test_update_replaces_metadata_and_nothing_else(memory: Memory) -> None:
     with pytest.raises(InvalidInputError, match="plain JSON"):
         memory.update(chunk.id, metadata={"a": object()})
     assert memory.get(chunk.id) == updated
+
+
+def test_a_reader_sees_the_chunks_that_a_search_with_the_same_k_returns(memory: Memory) -> None:
+    class Recorder:
+        id = "recorder@1"
+        seen: tuple[str, ...] = ()
+
+        def read(self, prompts: Sequence[Prompt]) -> tuple[Reading, ...]:
+            Recorder.seen = tuple(chunk.id for chunk in prompts[0].chunks)
+            return tuple(Reading(text="unclear") for _ in prompts)
+
+    memory.add([f"tea number {n}" for n in range(40)], user_id="ana", at=day(1))
+    memory.reader = Recorder()
+    for k in (1, 5, 12):
+        answer = memory.ask("tea", user_id="ana", k=k)
+        found = memory.search("tea", user_id="ana", k=k)
+        assert Recorder.seen == tuple(hit.chunk.id for hit in found) != ()
+        assert answer.resolution.kept == found.kept
+
+
+def test_newest_first_orders_the_chunks_that_a_plain_search_shows(memory: Memory) -> None:
+    memory.add("tea is what I drink", user_id="ana", at=day(1))
+    memory.add([f"rain {n}" for n in range(30)], user_id="ana", at=day(2))
+    memory.add("tea is my drink", user_id="ana", at=day(3))
+    standard, timestamp = memory.ask_paths(
+        "tea drink", user_id="ana", k=2, paths=("standard", "timestamp")
+    )
+    texts = [item.chunk.text for item in timestamp.resolution.kept]
+    assert texts == ["tea is my drink", "tea is what I drink"]
+    assert {item.chunk.text for item in standard.resolution.kept} == set(texts)

@@ -6,7 +6,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from gcmem.cli.counting import part
+from gcmem.cli.counting import counted
 from gcmem.cli.options import (
     AgentId,
     AsJson,
@@ -33,7 +33,7 @@ from gcmem.cli.options import (
 from gcmem.cli.oracles import skipped_warning
 from gcmem.cli.output import console, print_json, warn
 from gcmem.cli.tables import kept_table, outdated_table, plain, print_undecided
-from gcmem.types import Answer, AnswerPath, Candidate, PromptMode, check_choice
+from gcmem.types import Answer, AnswerPath, PromptMode, check_choice
 
 
 def ask(
@@ -106,23 +106,15 @@ def ask(
 
 
 def _print_read(answer: Answer, *, most: int) -> None:
-    """Prints at most `most` of the chunks that were read, with the one that answered."""
+    """Prints the chunks that were read, with the one that answered, and the outdated ones."""
     found = answer.resolution
-    shown = _first(found.kept, most=most, source=answer.source)
-    if shown:
+    if found.kept:
         title = "Still true" if answer.path == "gcmem" else "Read"
         mark = "" if answer.source is None else "; > marks the answer"
-        title = f"{title}: {part(len(shown), len(found.kept), 'chunk')}{mark}"
-        console.print(kept_table(shown, title=title, answered=answer.source))
+        title = f"{title}: {counted(len(found.kept), 'chunk')}{mark}"
+        console.print(kept_table(found.kept, title=title, answered=answer.source))
     else:
         console.print("Nothing found.")
     if found.shadows:
         console.print(outdated_table(found.shadows, most=most))
     print_undecided(found)
-
-
-def _first(kept: tuple[Candidate, ...], *, most: int, source: str | None) -> list[Candidate]:
-    """Returns the first chunks; the one that answered takes the last place if it comes later."""
-    shown = list(kept[:most])
-    later = [item for item in kept[most:] if item.chunk.id == source]
-    return [*shown[: most - len(later)], *later]

@@ -3,6 +3,7 @@
 from gcmem.resolve.baselines import (
     MultiFactor,
     multi_factor,
+    plain_set,
     standard,
     time_decay,
     timestamp_rerank,
@@ -15,6 +16,7 @@ __all__ = [
     "Policy",
     "Resolver",
     "multi_factor",
+    "plain_set",
     "standard",
     "temporal_dominance",
     "time_decay",

@@ -6,7 +6,7 @@ They share its interface, but ignore conflicts and remove nothing: they only ran
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -16,8 +16,8 @@ from gcmem.types import Candidate, CandidateSet, Chunk, Conflict, Resolution
 OLDEST = datetime.min.replace(tzinfo=UTC)
 
 
-class Resolver(Protocol):
-    """The interface that temporal dominance and every baseline share."""
+class Ranker(Protocol):
+    """The interface that every baseline has."""
 
     def __call__(self, candidates: CandidateSet, conflicts: Iterable[Conflict]) -> Resolution:
         """Returns the chunks to keep, in the order in which a reader should see them."""
@@ -28,12 +28,23 @@ def standard(candidates: CandidateSet, conflicts: Iterable[Conflict] = ()) -> Re
     return Resolution(kept=candidates.items, shadows=(), undecided=())
 
 
+def plain_set(candidates: CandidateSet, *, k: int, strategy: str) -> CandidateSet:
+    """Returns what a search without gcmem finds: the k most similar chunks.
+
+    `stratified` adds chunks that only gcmem can use. Newest first, they would push out the
+    chunks that answer the question, and the baseline would look worse than it is.
+    """
+    if strategy != "stratified":
+        return candidates
+    return replace(candidates, items=candidates.items[:k])
+
+
 def timestamp_rerank(candidates: CandidateSet, conflicts: Iterable[Conflict] = ()) -> Resolution:
     """Timestamp re-ranking: keeps every chunk, newest first."""
     return _ranked(candidates, lambda item: _by_time(item.chunk))
 
 
-def time_decay(*, half_life: timedelta) -> Resolver:
+def time_decay(*, half_life: timedelta) -> Ranker:
     """Relevance halves with every `half_life` of age, counted from `as_of` or the newest chunk."""
     if half_life <= timedelta(0):
         raise InvalidInputError(f"half_life={half_life}: pass a positive duration")
@@ -59,7 +70,7 @@ class MultiFactor:
     half_life: timedelta = timedelta(days=30)
 
 
-def multi_factor(weights: MultiFactor, *, usage: Mapping[str, int] | None = None) -> Resolver:
+def multi_factor(weights: MultiFactor, *, usage: Mapping[str, int] | None = None) -> Ranker:
     """Ranks by a weighted sum; usage (past retrievals by id) and stability favour old chunks."""
     counts = usage or {}
 

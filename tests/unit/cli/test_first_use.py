@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 import subprocess
 import sys
@@ -94,7 +93,7 @@ def test_ask_lists_k_lines_and_marks_the_one_that_answered(store: Path) -> None:
     marked = [line for line in shown.splitlines() if line.startswith("│ >")]
     assert len(marked) == 1
     assert "Lyon" in marked[0]
-    assert re.search(r"Still true: 3 of \d+ chunks", shown)
+    assert "Still true: 3 chunks" in shown
     chosen = gcmem("ask", "Where do I live?", "--option", "Porto", "--option", "Lyon", path=store)
     assert chosen.splitlines()[0] == "Lyon"
     assert [line for line in chosen.splitlines() if line.startswith("│ >") and "Lyon" in line]

@@ -33,6 +33,7 @@ from gcmem.resolve import (
     MultiFactor,
     Resolver,
     multi_factor,
+    plain_set,
     standard,
     time_decay,
     timestamp_rerank,
@@ -214,6 +215,8 @@ class _Player:
         if rank is None:
             weights = FACTORS[condition.path.removeprefix("multi-factor:")]
             rank = multi_factor(weights, usage=self._memory.usage(condition.k or 10))
+        if condition.path == "timestamp":
+            candidates = plain_set(candidates, k=condition.k, strategy=condition.retrieval)
         started = time.perf_counter()
         resolution = rank(candidates, ())
         return resolution, 0.0, (time.perf_counter() - started) * 1000

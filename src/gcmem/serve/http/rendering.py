@@ -115,11 +115,14 @@ def search_json(result: SearchResult, *, oracle: JSON, limits: Limits) -> bytes:
 
 
 def answers_json(answers: Iterable[Answer], *, limits: Limits) -> bytes:
-    """Returns the answers of several paths, and those of their common candidates that fit."""
+    """Returns the answers of several paths, and as many of the chunks they read as fit."""
     answers = tuple(answers)
-    first = answers[0].resolution
-    # Every path splits the same set, so any of them has all candidates.
-    candidates = {c.chunk.id: c for c in (*first.kept, *(s.candidate for s in first.shadows))}
+    # The paths read different parts of one set.
+    candidates = {
+        c.chunk.id: c
+        for answer in answers
+        for c in (*answer.resolution.kept, *(s.candidate for s in answer.resolution.shadows))
+    }
     ranked = sorted(candidates.values(), key=lambda c: (-c.relevance, -(c.chunk.seq or 0)))
     replies: list[JSON] = [
         {
