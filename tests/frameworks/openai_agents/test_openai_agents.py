@@ -128,7 +128,7 @@ def test_annotated_messages_stay_and_say_why(memory: Memory) -> None:
 
 
 def test_an_unqualified_oracle_only_annotates(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="never qualified"):
+    with pytest.warns(UserWarning, match="never measured"):
         memory = Memory(tmp_path / "m.db", encoder=HashEncoder(), oracle=RuleOracle(same_slot))
     with memory:
         session = GCMemSession("s", memory=memory)

@@ -93,7 +93,7 @@ def test_annotated_turns_stay_and_say_why() -> None:
 
 
 def test_an_unqualified_oracle_only_annotates() -> None:
-    with pytest.warns(UserWarning, match="never qualified"):
+    with pytest.warns(UserWarning, match="never measured"):
         processor = SupersededTurns(oracle=RuleOracle(same_slot))
     assert len(processor([user("home=Porto", 0), user("home=Lyon", 1)])) == 2
 
