@@ -55,7 +55,7 @@ class PostgresDatabase:
     """A migrated database behind a pool; log, index and verdicts share it."""
 
     def __init__(self, url: str, *, settings: PostgresSettings | None = None) -> None:
-        psycopg, pool = _drivers()
+        _, pool = _drivers()
         conninfo, self.settings = _read_url(url, settings or PostgresSettings())
         self.location, self._password = _public(conninfo)
         options = {
@@ -89,7 +89,6 @@ class PostgresDatabase:
                 reconnect_timeout=self.settings.connect_timeout_s,
                 open=True,
             )
-        self._psycopg = psycopg
 
     @contextmanager
     def reading(self) -> Iterator[Connection[Any]]:
