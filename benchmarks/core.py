@@ -137,7 +137,7 @@ def make_batch(start: int, *, count: int = BATCH) -> tuple[list[Chunk], np.ndarr
 
 
 def append(store: Store, chunks: list[Chunk], vectors: np.ndarray) -> None:
-    store.log.append(chunks, vectors, encoder_id=ENCODER.id)
+    store.append(chunks, vectors, encoder_id=ENCODER.id)
 
 
 def search(store: Store, where: ChunkFilter, strategy: Strategy = "stratified") -> None:

@@ -25,7 +25,7 @@ from gcmem import Candidate, CandidateSet, Chunk, Memory, Turn
 from gcmem.calls import ScopedCache, one_call
 from gcmem.encode import CachedEncoder, MiniLMEncoder
 from gcmem.judge import Focus, LocalClassifier, PairwiseOracle, TopicGate
-from gcmem.store import SQLiteVerdicts
+from gcmem.store import SQLiteScores
 
 TOPICS = Path(__file__).parent.parent / "training" / "corpus" / "w11.jsonl"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -98,7 +98,7 @@ def measure(
     """Returns the median milliseconds per judged set, cold and warm."""
     cold, warm = [], []
     for number in range(len(topics)):
-        verdicts = SQLiteVerdicts()
+        verdicts = SQLiteScores()
         cached = CachedEncoder(encoder)
         oracle = PairwiseOracle(
             classifier,

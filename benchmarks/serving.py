@@ -103,7 +103,7 @@ def fill(path: Path, *, chunks: int, users: int) -> None:
             )
             for n, topic in zip(numbers, topics, strict=True)
         ]
-        store.log.append(batch, vectors, encoder_id=ENCODER.id)
+        store.append(batch, vectors, encoder_id=ENCODER.id)
     store.close()
 
 

@@ -33,10 +33,10 @@ from gcmem import Chunk, Scope
 from gcmem.protocols import RecencyBuffer, Store, Vectors
 from gcmem.retrieve import retrieve
 from gcmem.store import open_embedded
-from gcmem.store.postgres import PostgresSettings, open_postgres
-from gcmem.store.qdrant import open_qdrant
+from gcmem.store.postgres import PgVectorIndex, PostgresSettings, open_postgres
 from gcmem.store.redis.buffer import RedisBuffer
 from gcmem.store.redis.client import RedisSettings
+from gcmem.store.urls import open_store
 from gcmem.types import ChunkFilter
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -179,7 +179,8 @@ def postgres(folder: Path, redis: RedisServer, size: int) -> list[Row]:
 def hnsw(server: PostgresServer, url: str, exact: Store, size: int, on_disk: float) -> Row:
     store = open_postgres(url, encoder=ENCODER, stm_size=STM_SIZE)
     before = disk_mb(server)
-    build_s = timed(store.index.rebuild) / 1000
+    assert isinstance(store.index, PgVectorIndex)
+    build_s = timed(store.index.build_hnsw) / 1000
     grown = disk_mb(server) - before
     queries = [around_topics(1) for _ in range(20)]
     found = sum(len(top(store, query) & top(exact, query)) for query in queries)
@@ -200,9 +201,10 @@ def hnsw(server: PostgresServer, url: str, exact: Store, size: int, on_disk: flo
 def qdrant(folder: Path, redis: RedisServer, size: int) -> list[Row]:
     if size > 10_000:
         return []
-    store = open_qdrant("qdrant://:memory:", encoder=ENCODER, stm_size=STM_SIZE)
+    url = f"sqlite:///{folder}/beside.db?index=qdrant://:memory:"
+    store = open_store(url, encoder=ENCODER, stm_size=STM_SIZE)
     row = Row(
-        store="Qdrant client, local mode, in memory",
+        store="SQLite log, Qdrant client in local mode",
         chunks=size,
         batch_add_per_s=fill(store, size),
         **searches(store),
@@ -291,7 +293,7 @@ def around_topics(count: int) -> Vectors:
 
 
 def append(store: Store, chunks: list[Chunk], vectors: Vectors) -> None:
-    store.buffer.push(store.log.append(chunks, vectors, encoder_id=ENCODER.id))
+    store.buffer.push(store.append(chunks, vectors, encoder_id=ENCODER.id))
 
 
 def search(store: Store, where: ChunkFilter, strategy: Any = "stratified") -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from gcmem import Memory
+from gcmem.protocols import Store
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.types import Chunk
 
@@ -34,6 +35,13 @@ def same_slot(a: Chunk, b: Chunk) -> bool:
     slot_a, _, value_a = a.text.partition("=")
     slot_b, _, value_b = b.text.partition("=")
     return slot_a == slot_b and value_a != value_b
+
+
+def newer_ends(store: Store, oracle: str, ids: list[str]) -> dict[str, list[str]]:
+    """Returns the newer chunks of the conflicts that the ledger has, by the older chunk."""
+    assert store.ledger is not None
+    known = store.ledger.conflicts(oracle, ids)
+    return {older: [c.newer for c in conflicts] for older, conflicts in known.items()}
 
 
 @pytest.fixture

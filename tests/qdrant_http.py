@@ -55,6 +55,8 @@ class StandIn:
         if (method, path) == ("POST", "/collections/aliases"):
             changes = models.ChangeAliasesOperation.model_validate(body).actions
             return self.data.update_collection_aliases(change_aliases_operations=changes)
+        if (method, path) == ("GET", "/aliases"):
+            return self.data.get_aliases()
         matched = re.fullmatch(r"/collections/([^/]+)(/.*)?", path)
         assert matched, path
         name, rest = matched[1], matched[2] or ""
@@ -100,14 +102,8 @@ def _query(data: QdrantClient, name: str, body: dict[str, Any]) -> Any:
     return data.query_batch_points(name, requests=searches)
 
 
-def _set_payload(data: QdrantClient, name: str, body: dict[str, Any]) -> Any:
-    request = models.SetPayload.model_validate(body)
-    assert request.filter is not None
-    return data.set_payload(name, payload=request.payload, points=request.filter)
-
-
 def _delete(data: QdrantClient, name: str, body: dict[str, Any]) -> Any:
-    return data.delete(name, points_selector=models.FilterSelector.model_validate(body))
+    return data.delete(name, points_selector=models.PointIdsList.model_validate(body))
 
 
 def _count(data: QdrantClient, name: str, body: dict[str, Any]) -> Any:
@@ -125,7 +121,6 @@ ROUTES: dict[tuple[str, str], Act] = {
     ("POST", "/points/scroll"): _scroll,
     ("POST", "/points/count"): _count,
     ("POST", "/points/delete"): _delete,
-    ("POST", "/points/payload"): _set_payload,
     ("POST", "/points/query/batch"): _query,
 }
 

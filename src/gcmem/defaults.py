@@ -9,7 +9,7 @@ from gcmem.answer import LocalReader
 from gcmem.encode import CachedEncoder, MiniLMEncoder
 from gcmem.judge import Focus, JointOracle, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.judge.fitness import may_remove
-from gcmem.protocols import ConflictOracle, Encoder, Reader, VerdictCache
+from gcmem.protocols import ConflictOracle, Encoder, Ledger, Reader, ScoreCache
 from gcmem.resolve import Policy, Resolver
 from gcmem.settings import Settings
 from gcmem.types import Fitness
@@ -27,7 +27,7 @@ def default_classifier() -> LocalClassifier:
     return LocalClassifier()
 
 
-def default_oracle(cache: VerdictCache | None = None) -> ConflictOracle:
+def default_oracle(cache: ScoreCache | None = None) -> ConflictOracle:
     """Returns the shipped oracle; its gate always uses the shipped encoder, not the store's."""
     classifier = default_classifier()
     pairwise = PairwiseOracle(
@@ -46,14 +46,15 @@ def make_resolver(
     settings: Settings | None = None,
     qualification: Mapping[str, Fitness] | None = None,
     require_qualified: bool = True,
-    verdicts: VerdictCache | None = None,
+    scores: ScoreCache | None = None,
+    ledger: Ledger | None = None,
 ) -> Resolver:
     """Returns a resolver around `oracle`, by default the shipped one.
 
     An oracle that is unfit or was never measured only annotates, unless `require_qualified=False`.
     """
     settings = settings or Settings()
-    oracle = oracle or default_oracle(verdicts)
+    oracle = oracle or default_oracle(scores)
     return Resolver(
         oracle,
         policy=Policy(
@@ -61,7 +62,7 @@ def make_resolver(
             respect_trust=settings.respect_trust,
             removes=not require_qualified or may_remove(oracle, qualification or {}),
         ),
-        verdicts=verdicts,
+        ledger=ledger,
     )
 
 

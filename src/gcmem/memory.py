@@ -40,7 +40,7 @@ from gcmem.retrieve import retrieve
 from gcmem.settings import Settings
 from gcmem.stopwatch import Stopwatch
 from gcmem.store import open_embedded
-from gcmem.store.urls import check_location, open_url
+from gcmem.store.urls import check_location, open_store
 from gcmem.stored_chunks import StoredChunks
 from gcmem.twins import in_thread, write_in_thread
 from gcmem.types import (
@@ -117,10 +117,11 @@ class Memory(StoredChunks):
             settings=self.settings,
             qualification=self.qualification,
             require_qualified=require_qualified,
-            verdicts=self.store.verdicts,
+            scores=self.store.scores,
+            ledger=self.store.ledger,
         )
         self.oracle = self.resolver.oracle
-        stored = self.store.log.encoder_id
+        stored = self.store.index.encoder_id
         if stored is not None and stored != self.encoder.id:
             location = self.store.log.location
             self.close()
@@ -140,13 +141,14 @@ class Memory(StoredChunks):
         require_qualified: bool = True,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> Self:
-        """Opens the store at a URL: a path, sqlite:///, postgresql:// or qdrant://.
+        """Opens the store at a URL: a path, sqlite:/// or postgresql://, with `?index=` and a
+        qdrant:// URL at its end if the vectors are kept in Qdrant.
 
         `stm` is the redis:// URL of the recency buffer; by default recent chunks come from the log.
         """
         used = default_encoder() if encoder is None else CachedEncoder.around(encoder)
         stm_size = (settings or Settings()).stm_size
-        store = open_url(url, encoder=used, stm_size=stm_size, stm=stm)
+        store = open_store(url, encoder=used, stm_size=stm_size, stm=stm)
         try:
             return cls(
                 store=store, encoder=encoder, oracle=oracle, reader=reader,
@@ -220,9 +222,7 @@ class Memory(StoredChunks):
         # Read the clock again: the chunk was not known before encoding ended.
         recorded_at = max(now, utc(self._clock(), name="clock()"))
         chunks = tuple(replace(chunk, recorded_at=recorded_at) for chunk in chunks)
-        stored = self.store.log.append(chunks, vectors, encoder_id=self.encoder.id)
-        self.store.buffer.push(stored)
-        return stored
+        return self.store.append(chunks, vectors, encoder_id=self.encoder.id)
 
     def search(
         self,
@@ -443,8 +443,9 @@ def reindex(
     If it is interrupted, the old vectors stay in use and the next call continues where it stopped.
     """
     check_location(path)
-    store = open_url(str(path), encoder=encoder or default_encoder(), stm_size=0)
+    used = encoder or default_encoder()
+    store = open_store(str(path), encoder=used, stm_size=0)
     try:
-        return store.log.reindex(encoder or default_encoder(), progress=progress)
+        return store.index.rebuild(used, progress=progress)
     finally:
         store.close()

@@ -176,7 +176,7 @@ class StoredChunks:
 
     def _erase(self, chunks: Sequence[Chunk], *, scope: Scope | None = None) -> int:
         """Deletes the chunks, and clears the cache of their scopes and of `scope`."""
-        erased = self.store.log.delete(sorted(chunk.id for chunk in chunks))
+        erased = self.store.delete(sorted(chunk.id for chunk in chunks))
         self._cache.forget({chunk.scope for chunk in chunks} | ({scope} if scope else set()))
         left = self.erasing() if erased else None
         if left is not None:

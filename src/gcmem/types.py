@@ -24,10 +24,6 @@ ORIGIN_KEY = "gcmem_origin"
 
 Such a chunk keeps its recording time, so its position in this log says nothing about clocks."""
 
-OPTION = "option "
-"""In the verdict cache, this prefix and a number may replace the second chunk id of a key.
-The score then belongs to a chunk and one option of the question."""
-
 UNTRUSTED = 0
 """The trust level of a source that may lie: a web page, a stranger, a tool's output."""
 TRUSTED = 1

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gcmem.errors import EncoderError
-from gcmem.protocols import ChunkLog, Encoder, Vectors, VectorSource
+from gcmem.protocols import ChunkLog, Encoder, VectorIndex, Vectors
 from gcmem.types import ChunkFilter
 
 NORM_TOLERANCE = 1e-3
@@ -66,16 +66,11 @@ def is_usable(vector: Vectors | None, *, dimensions: int) -> bool:
     )
 
 
-def count_unusable(log: ChunkLog, *, dimensions: int) -> int:
-    """Returns how many chunks of a log have no usable vector.
-
-    Returns 0 if the log can't return its vectors.
-    """
-    if not isinstance(log, VectorSource):
-        return 0
+def count_unusable(log: ChunkLog, index: VectorIndex, *, dimensions: int) -> int:
+    """Returns how many chunks of a log have no usable vector in the index."""
     bad = 0
     chunks = log.scan(ChunkFilter())
     while page := [chunk.id for chunk in islice(chunks, PAGE)]:
-        found = log.vectors(page)
+        found = index.vectors(page)
         bad += sum(not is_usable(found.get(i), dimensions=dimensions) for i in page)
     return bad

@@ -64,7 +64,7 @@ def with_redis(
 
 def put(store: Store, *chunks: Chunk, tell: bool = True) -> tuple[Chunk, ...]:
     vectors = ENCODER.encode([c.text for c in chunks])
-    stored = store.log.append(chunks, vectors, encoder_id=ENCODER.id)
+    stored = store.append(chunks, vectors, encoder_id=ENCODER.id)
     if tell:
         store.buffer.push(stored)
     return stored
@@ -148,7 +148,7 @@ def test_every_read_is_what_the_log_would_answer(
                 ]
                 ids += [c.id for c in put(store, *batch)]
             elif kind == "erase" and ids:
-                store.log.delete([ids[subject % len(ids)]])
+                store.delete([ids[subject % len(ids)]])
             elif kind == "read":
                 assert store.buffer.recent(subject) == truth.recent(subject)
         for user in ("ana", "bob"):
@@ -188,9 +188,9 @@ def wait_for(holds: Callable[[], bool], *, within_s: float = 5.0) -> None:
 def test_an_erased_chunk_is_never_returned_and_the_next_moves_up(store: Store) -> None:
     stored = put(store, *(chunk(f"n{n}", day=n, user="ana") for n in range(8)))
     assert texts(store) == ["n7", "n6", "n5", "n4", "n3"]
-    store.log.delete([stored[6].id])
+    store.delete([stored[6].id])
     assert texts(store) == ["n7", "n5", "n4", "n3", "n2"]
-    store.log.delete([c.id for c in stored])
+    store.delete([c.id for c in stored])
     assert texts(store) == []
 
 

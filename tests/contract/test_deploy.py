@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from gcmem.store.combined_url import split_index
 from gcmem.store.postgres.connection import PostgresSettings, _read_url
 from gcmem.store.qdrant.address import parse_url
 from gcmem.store.qdrant.server import OLDEST_SERVER
 from gcmem.store.redis.client import RedisSettings, connector, split_settings
-from gcmem.store.urls import OPENERS
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 FILES = sorted(DEPLOY.glob("compose.*.yaml"))
@@ -57,32 +57,31 @@ def test_the_urls_are_what_the_adapters_accept_and_name_services(path: Path) -> 
     services = read(path)["services"]
     environment = services["gcmem"]["environment"]
     store, stm = environment["GCMEM_STORE"], environment["GCMEM_STM"]
-    scheme = store.partition("://")[0]
-    assert scheme in OPENERS
-    if scheme == "qdrant":
-        address, options = parse_url(store)
+    log, index = split_index(store)
+    if index is not None:
+        address, options = parse_url(index)
         assert address.api_key == services["qdrant"]["environment"]["QDRANT__SERVICE__API_KEY"]
         assert options == {"timeout_s": 10}
         version = services["qdrant"]["image"].rpartition(":v")[2].split(".")
         assert tuple(map(int, version[:2])) >= OLDEST_SERVER
-    else:
-        conninfo, settings = _read_url(store, PostgresSettings())
-        server = services["postgres"]["environment"]
-        assert conninfo["user"] == server["POSTGRES_USER"]
-        assert conninfo["dbname"] == server["POSTGRES_DB"]
-        assert conninfo["password"] == server["POSTGRES_PASSWORD"]
-        assert set(conninfo) == {"user", "password", "host", "port", "dbname"}
-        assert settings.pool_size == 16
+    conninfo, settings = _read_url(log, PostgresSettings())
+    server = services["postgres"]["environment"]
+    assert conninfo["user"] == server["POSTGRES_USER"]
+    assert conninfo["dbname"] == server["POSTGRES_DB"]
+    assert conninfo["password"] == server["POSTGRES_PASSWORD"]
+    assert set(conninfo) == {"user", "password", "host", "port", "dbname"}
+    assert settings.pool_size == 16
     bare, _ = split_settings(stm, RedisSettings())
     connector(bare, RedisSettings())
     redis = services["redis"]["command"]
     assert f":{redis[redis.index('--requirepass') + 1]}@" in stm
     ports = {"postgres": 5432, "qdrant": 6333, "redis": 6379}
-    for url in (store, stm):
-        host, port = host_of(url)
-        assert ports[host] == port
-        assert services["gcmem"]["depends_on"][host] == {"condition": "service_healthy"}
-        assert "healthcheck" in services[host]
+    for url in (log, index, stm):
+        if url is not None:
+            host, port = host_of(url)
+            assert ports[host] == port
+            assert services["gcmem"]["depends_on"][host] == {"condition": "service_healthy"}
+    assert "healthcheck" in services[host]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -61,7 +61,7 @@ def open_memory() -> Store:
 
 def fill(store: Store, items: Sequence[Chunk]) -> None:
     vectors = ENCODER.encode([chunk.text for chunk in items])
-    store.log.append(items, vectors, encoder_id=ENCODER.id)
+    store.append(items, vectors, encoder_id=ENCODER.id)
 
 
 def contents(store: Store) -> list[Chunk]:
@@ -79,7 +79,7 @@ def test_what_is_exported_comes_back_as_it_was(
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / name
         fill(before, items)
-        export_file(before.log, file, vectors=vectors)
+        export_file(before, file, vectors=vectors)
         moved = import_file(file, after, encoder=ENCODER, trust=MAX_TRUST)
         again = import_file(file, after, encoder=ENCODER, trust=MAX_TRUST)
         assert [path.name for path in Path(folder).iterdir()] == [name]
@@ -91,7 +91,7 @@ def test_what_is_exported_comes_back_as_it_was(
     assert again.copied.added == 0
     assert moved.copied.embedded == (0 if vectors else len(items))
     ids = [chunk.id for chunk in items]
-    old, new = before.log.vectors(ids), after.log.vectors(ids)  # type: ignore[attr-defined]
+    old, new = before.index.vectors(ids), after.index.vectors(ids)
     assert all(np.array_equal(old[i], new[i]) for i in ids)
     before.close()
     after.close()

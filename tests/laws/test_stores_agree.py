@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gcmem import Chunk, Memory, Scope
 from gcmem.protocols import Store, Vectors
 from gcmem.settings import Settings
-from gcmem.store.urls import open_url
+from gcmem.store.urls import open_store
 from gcmem.testing import RuleOracle
 from gcmem.types import ChunkFilter, SearchResult, Strategy
 from tests.conftest import NOW, day, same_slot
@@ -159,11 +159,11 @@ class Player:
             return None if updated is None else replace(updated, seq=None)
         fresh = stream[-len(step) :]
         vectors = ENCODER.encode([chunk.text for chunk in fresh])
-        self.store.buffer.push(self.store.log.append(fresh, vectors, encoder_id=ENCODER.id))
+        self.store.buffer.push(self.store.append(fresh, vectors, encoder_id=ENCODER.id))
         return None
 
     def clear(self) -> None:
-        self.store.log.delete([chunk.id for chunk in self.store.log.scan(ChunkFilter())])
+        self.store.delete([chunk.id for chunk in self.store.log.scan(ChunkFilter())])
 
 
 def answer(memory: Memory, question: Question) -> object:
@@ -199,11 +199,11 @@ def players(
                 url = {
                     "embedded": ":memory:",
                     "postgres": postgres.make_schema(),
-                    "qdrant": "qdrant://:memory:",
+                    "qdrant": "sqlite:///:memory:?index=qdrant://:memory:",
                 }[engine]
                 # One server, several stores: a schema is not part of a store's location.
                 stm = f"{redis.url}?namespace={engine}" if buffer == "redis" else None
-                store = open_url(url, encoder=ENCODER, stm_size=STM_SIZE, stm=stm)
+                store = open_store(url, encoder=ENCODER, stm_size=STM_SIZE, stm=stm)
                 players[f"{engine}, {buffer}"] = Player(store)
         yield players
         for player in players.values():

@@ -118,11 +118,11 @@ def test_a_reindex_that_was_killed_goes_on_where_it_stopped(tmp_path: Path) -> N
 
     with Memory(path, encoder=HashEncoder()) as memory:
         with pytest.raises(KeyboardInterrupt):
-            memory.store.log.reindex(Stopping(name="other"))
+            memory.store.index.rebuild(Stopping(name="other"))
         assert "fact 7" in found(memory)  # the old vectors still serve
         seen: list[int] = []
         other = HashEncoder(name="other")
-        memory.store.log.reindex(other, progress=lambda done, _: seen.append(done))
+        memory.store.index.rebuild(other, progress=lambda done, _: seen.append(done))
         assert seen[0] == 256
     with Memory(path, encoder=other) as memory:
         assert "fact 7" in found(memory)

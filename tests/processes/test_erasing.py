@@ -18,10 +18,10 @@ import pytest
 
 from gcmem import Memory
 from gcmem.errors import ErasurePendingWarning
-from gcmem.protocols import Vectors
+from gcmem.protocols import ScoreKey, Vectors
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.types import CandidateSet, Conflict
-from tests.conftest import same_slot
+from tests.conftest import newer_ends, same_slot
 from tests.serve.conftest import start
 from tests.unit.cli.test_commands import gcmem
 
@@ -194,7 +194,7 @@ def test_bytes_in_unused_space_go_too(tmp_path: Path) -> None:
 def test_an_open_store_takes_them_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gcmem.store.sqlite_erasing.QUIET_S", 0.5)
+    monkeypatch.setattr("gcmem.store.sqlite.erasing.QUIET_S", 0.5)
     path = tmp_path / "m.db"
     with opened(path) as memory:
         ids = [chunk.id for chunk in memory.add([f"fact {n}" for n in range(300)], user_id="ana")]
@@ -221,7 +221,7 @@ def test_an_interrupted_reindex_keeps_no_vector_of_what_was_forgotten(tmp_path: 
         memory.add([f"secret number {n}" for n in range(600)], user_id="ana")
         memory.add([f"fact {n}" for n in range(5)], user_id="bo")
         with pytest.raises(KeyboardInterrupt):
-            memory.store.log.reindex(Stopping(name="other"))
+            memory.store.index.rebuild(Stopping(name="other"))
         memory.forget(user_id="ana")
     assert rows(path, "SELECT count(*) FROM vectors_next") == [(0,)]
 
@@ -243,7 +243,7 @@ def test_a_reindex_does_not_embed_what_is_forgotten_meanwhile(tmp_path: Path) ->
                 return super().encode(texts)
 
         with pytest.raises(KeyboardInterrupt):
-            memory.store.log.reindex(Forgetting(name="other"))
+            memory.store.index.rebuild(Forgetting(name="other"))
     gone = added[0].seq
     assert rows(path, f"SELECT count(*) FROM vectors_next WHERE seq = {gone}") == [(0,)]
     assert rows(path, "SELECT count(*) FROM vectors_next") == [(19,)]
@@ -266,8 +266,9 @@ class ForgettingOracle(RuleOracle):
         found = super().judge(candidates)
         assert found
         self.memory.forget(ids=[found[0].newer])
-        assert self.memory.store.verdicts is not None
-        self.memory.store.verdicts.put(self.id, "?", {(c.older, c.newer): 0.9 for c in found})
+        assert self.memory.store.scores is not None
+        key = ScoreKey(scorer=self.id, question="?")
+        self.memory.store.scores.put(key, {(c.older, c.newer): 0.9 for c in found})
         return found
 
 
@@ -284,9 +285,10 @@ def test_a_search_that_races_a_forget_leaves_no_edge_and_no_verdict(
         result = memory.search("city", user_id="ana")
         (shadow,) = result.shadows
         old, new = shadow.candidate.chunk.id, shadow.witness.chunk.id
-        assert memory.store.verdicts is not None
-        assert memory.store.verdicts.witnesses(oracle.id, [old]) == {}
-        assert memory.store.verdicts.get(oracle.id, "?", [(old, new)]) == {}
+        assert newer_ends(memory.store, oracle.id, [old]) == {}
+        assert memory.store.scores is not None
+        key = ScoreKey(scorer=oracle.id, question="?")
+        assert memory.store.scores.get(key, [(old, new)]) == {}
 
 
 def test_the_index_in_memory_lets_go_of_a_vector_at_once(tmp_path: Path) -> None:
@@ -311,11 +313,10 @@ def test_an_edge_comes_back_with_a_chunk_that_was_forgotten_and_added_again(
     assert memory.search("city", user_id="ana").shadows
     old, new = chunks[0].id, chunks[1].id
     memory.forget(ids=[new])
-    log, encoder = memory.store.log, memory.encoder
-    log.append([chunks[1]], encoder.encode([chunks[1].text]), encoder_id=encoder.id)
+    encoder = memory.encoder
+    memory.store.append([chunks[1]], encoder.encode([chunks[1].text]), encoder_id=encoder.id)
     assert memory.search("city", user_id="ana").shadows
-    assert memory.store.verdicts is not None
-    assert memory.store.verdicts.witnesses(memory.oracle.id, [old]) == {old: [new]}
+    assert newer_ends(memory.store, memory.oracle.id, [old]) == {old: [new]}
 
 
 def test_the_command_says_what_is_left(tmp_path: Path) -> None:

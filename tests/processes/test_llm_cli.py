@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from gcmem import Memory
-from tests.conftest import day
+from tests.conftest import day, newer_ends
 from tests.processes.conftest import Faulty, chat_reply, url
 
 CONFLICT = {"conflicts": [{"older": 1, "newer": 2, "confidence": 0.9}]}
@@ -79,11 +79,11 @@ def test_a_model_finds_conflicts_ahead_of_time_that_its_own_searches_follow(
     assert json.loads(shown) == {"judged": 2, "conflicts": 1}
     assert not warned
     with Memory(store) as memory:
-        verdicts = memory.store.verdicts
-        assert verdicts is not None
+        ledger = memory.store.ledger
+        assert ledger is not None
         old, new = (chunk.id for chunk in memory.history())
-        assert verdicts.witnesses("llm:m:listwise@2", [old]) == {old: [new]}
-        assert not verdicts.linked_up_to(memory.oracle.id)
+        assert newer_ends(memory.store, "llm:m:listwise@2", [old]) == {old: [new]}
+        assert not ledger.judged_up_to(memory.oracle.id)
 
 
 def test_what_a_model_left_unjudged_of_any_chunk_is_told_at_the_end(

@@ -38,7 +38,7 @@ def progress(done, total):
 if command == "import":
     import_file(Path(file), store, encoder=encoder, progress=progress)
 else:
-    export_file(store.log, Path(file), progress=progress)
+    export_file(store, Path(file), progress=progress)
 """
 
 MEASURED = """
@@ -55,7 +55,7 @@ for path in stores:
         for at in (path, folder / f"{path.stem}-file.db", folder / f"{path.stem}-store.db")
     )
     file = folder / f"{path.stem}.jsonl"
-    export_file(source.log, file, vectors=True)
+    export_file(source, file, vectors=True)
     import_file(file, by_file, encoder=encoder)
     migrate(source, by_store, encoder=encoder)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
@@ -79,7 +79,7 @@ def fill(store: Store, count: int) -> None:
             for n in range(start, min(start + 1000, count))
         ]
         vectors = ENCODER.encode([chunk.text for chunk in chunks])
-        store.log.append(chunks, vectors, encoder_id=ENCODER.id)
+        store.append(chunks, vectors, encoder_id=ENCODER.id)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def contents(path: Path) -> list[Chunk]:
 def test_a_killed_import_goes_on_where_it_stopped(big: Path, tmp_path: Path) -> None:
     file, path = tmp_path / "a.jsonl.gz", tmp_path / "new.db"
     source = open_at(big)
-    export_file(source.log, file)
+    export_file(source, file)
     source.close()
     killed("import", file, path, after_batches=7)
     killed("import", file, path, after_batches=12)
@@ -138,7 +138,7 @@ def test_a_killed_export_goes_on_where_it_stopped(big: Path, tmp_path: Path) -> 
     killed("export", file, big, after_batches=9)
     assert not file.exists()
     source = open_at(big)
-    done = export_file(source.log, file)
+    done = export_file(source, file)
     source.close()
     assert done.resumed_from >= 9000
     target = open_at(tmp_path / "new.db")

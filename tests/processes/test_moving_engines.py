@@ -14,8 +14,8 @@ import pytest
 
 from gcmem import Chunk, Scope
 from gcmem.errors import BadRowError
-from gcmem.protocols import Store, Vectors, VectorSource
-from gcmem.store.urls import open_url
+from gcmem.protocols import Store, Vectors
+from gcmem.store.urls import open_store
 from gcmem.testing import HashEncoder
 from gcmem.transfer import migrate
 from gcmem.types import ChunkFilter
@@ -29,7 +29,7 @@ COUNT = 1200
 
 
 def open_at(url: str) -> Store:
-    return open_url(url, encoder=ENCODER, stm_size=5)
+    return open_store(url, encoder=ENCODER, stm_size=5)
 
 
 def contents(store: Store) -> list[Chunk]:
@@ -37,8 +37,7 @@ def contents(store: Store) -> list[Chunk]:
 
 
 def vectors(store: Store, ids: list[str]) -> Vectors:
-    assert isinstance(store.log, VectorSource)
-    found = store.log.vectors(ids)
+    found = store.index.vectors(ids)
     return np.stack([found[chunk_id] for chunk_id in ids])
 
 
@@ -66,12 +65,12 @@ def test_a_store_moves_through_every_engine_with_its_vectors(
         for url in (
             str(tmp_path / "first.db"),
             postgres_url,
-            "qdrant://:memory:",
+            f"sqlite:///{tmp_path}/beside.db?index=qdrant://:memory:",
             str(tmp_path / "last.db"),
         )
     ]
     first, *_, last = stores
-    first.log.append(chunks, own, encoder_id=ENCODER.id)
+    first.append(chunks, own, encoder_id=ENCODER.id)
     digests = set()
     for source, target in pairwise(stores):
         moved = migrate(source, target, encoder=ENCODER)
@@ -128,7 +127,7 @@ def test_a_row_that_no_store_can_keep_is_named_and_what_was_moved_stays(
         Chunk(id=f"chunk-{n}", text=f"tea {n}", at=day(n / 100), recorded_at=day(n / 100))
         for n in range(count)
     ]
-    source.log.append(chunks, ENCODER.encode([c.text for c in chunks]), encoder_id=ENCODER.id)
+    source.append(chunks, ENCODER.encode([c.text for c in chunks]), encoder_id=ENCODER.id)
     chunk_id = spoil(path, bad)
     target = open_at(postgres_url)
     with pytest.raises(BadRowError, match=rf"line {bad}: chunk '{chunk_id}'.*NUL.*--skip-bad"):

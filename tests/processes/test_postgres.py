@@ -15,13 +15,13 @@ import pytest
 
 from gcmem import Memory
 from gcmem.errors import MissingExtraError, StoreVersionError
-from gcmem.protocols import Store, Vectors
+from gcmem.protocols import ScoreKey, Store, Vectors
 from gcmem.store.postgres import PostgresDatabase, PostgresSettings, open_postgres
 from gcmem.store.postgres import connection as connection_module
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.testing.store_suite import EVERYTHING, chunk
 from gcmem.types import Chunk, ChunkFilter, Conflict, Scope
-from tests.conftest import day, same_slot
+from tests.conftest import day, newer_ends, same_slot
 from tests.postgres_server import PostgresServer
 
 ENCODER = HashEncoder(dimensions=64)
@@ -52,9 +52,7 @@ def test_numbers_become_visible_in_their_order(postgres_url: str) -> None:
         first = slow.execute(
             "UPDATE gcmem_sequence SET last_seq = last_seq + 1 RETURNING last_seq"
         ).fetchone()
-        fast = pool.submit(
-            store.log.append, [chunk("b")], ENCODER.encode(["b"]), encoder_id=ENCODER.id
-        )
+        fast = pool.submit(store.append, [chunk("b")], ENCODER.encode(["b"]), encoder_id=ENCODER.id)
         with pytest.raises(TimeoutError):
             fast.result(timeout=0.3)
         # ...keeps later numbers from being seen before it.
@@ -118,7 +116,7 @@ def fill(store: Store, *, count: int = CHUNKS) -> tuple[tuple[Chunk, ...], Vecto
         chunk(f"n{n}", day=n / 100, user=f"u{n % 40}", metadata={"even": n % 2 == 0})
         for n in range(count)
     ]
-    return store.log.append(chunks, vectors, encoder_id=ENCODER.id), vectors
+    return store.append(chunks, vectors, encoder_id=ENCODER.id), vectors
 
 
 def recall(store: Store, stored: tuple[Chunk, ...], vectors: Vectors, where: ChunkFilter) -> float:
@@ -164,7 +162,7 @@ def plan_uses_hnsw(store: Store, url: str, search: Callable[[], object]) -> bool
 def test_selective_filters_lose_no_recall(postgres_url: str) -> None:
     store = open_postgres(postgres_url, encoder=ENCODER, stm_size=5, settings=SMALL)
     stored, vectors = fill(store)
-    store.index.rebuild()
+    store.index.build_hnsw()  # type: ignore[attr-defined]
     one_user = ChunkFilter(scope=Scope(user_id="u3"))
     assert not plan_uses_hnsw(
         store, postgres_url, lambda: store.index.search(vectors[:1], k=10, where=one_user)
@@ -180,7 +178,7 @@ def test_wide_searches_use_the_index_and_keep_their_recall(postgres_url: str) ->
     stored, vectors = fill(store)
     assert recall(store, stored, vectors, EVERYTHING) == 1.0  # exact, as long as none is built
     exact = store.index.search(vectors[:5], k=10, where=EVERYTHING, frontier=2)
-    store.index.rebuild()
+    store.index.build_hnsw()  # type: ignore[attr-defined]
     half = ChunkFilter(metadata=(("even", True),))
     for where in (EVERYTHING, half):
         search = partial(store.index.search, vectors[:1], k=10, where=where)
@@ -204,14 +202,14 @@ def test_a_large_search_without_an_index_says_so_once(
     for _ in range(2):
         store.index.search(vectors[:1], k=3, where=EVERYTHING)
     assert [r.getMessage() for r in caplog.records if "rebuild()" in r.getMessage()][1:] == []
-    assert "store.index.rebuild() builds an index" in caplog.text
+    assert "store.index.build_hnsw()  # type: ignore[attr-defined] builds an index" in caplog.text
     store.close()
 
 
 def test_reindex_keeps_the_index_and_goes_on_where_it_stopped(postgres_url: str) -> None:
     store = open_postgres(postgres_url, encoder=ENCODER, stm_size=5, settings=SMALL)
     fill(store, count=1200)
-    store.index.rebuild()
+    store.index.build_hnsw()  # type: ignore[attr-defined]
     other = HashEncoder(name="other", dimensions=16)
 
     def stop(done: int, _: int) -> None:
@@ -219,10 +217,10 @@ def test_reindex_keeps_the_index_and_goes_on_where_it_stopped(postgres_url: str)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        store.log.reindex(other, progress=stop)
-    assert store.log.encoder_id == ENCODER.id
+        store.index.rebuild(other, progress=stop)
+    assert store.index.encoder_id == ENCODER.id
     seen: list[int] = []
-    assert store.log.reindex(other, progress=lambda done, _: seen.append(done)) == 1200
+    assert store.index.rebuild(other, progress=lambda done, _: seen.append(done)) == 1200
     assert seen[0] >= 512
     store.close()
     again = open_postgres(postgres_url, encoder=other, stm_size=5, settings=SMALL)
@@ -237,20 +235,22 @@ def test_reindex_keeps_the_index_and_goes_on_where_it_stopped(postgres_url: str)
 def test_a_verdict_on_a_chunk_that_is_being_forgotten_is_not_kept(postgres_url: str) -> None:
     store = open_postgres(postgres_url, encoder=ENCODER, stm_size=5)
     chunks = [replace(chunk(name), id=name) for name in "abc"]
-    store.log.append(chunks, ENCODER.encode(["a", "b", "c"]), encoder_id=ENCODER.id)
-    assert store.verdicts is not None
+    store.append(chunks, ENCODER.encode(["a", "b", "c"]), encoder_id=ENCODER.id)
+    assert store.scores is not None
+    assert store.ledger is not None
+    key = ScoreKey(scorer="model@1", question="?")
     with psycopg.connect(postgres_url) as forgetting:
         forgetting.execute("DELETE FROM gcmem_chunks WHERE id = 'a'")
         # Not committed yet: to others the chunk is still there.
         assert set(store.log.get(["a", "b"])) == {"a", "b"}
         started = time.monotonic()
-        store.verdicts.put("oracle@1", "?", {("a", "b"): 0.9, ("b", "c"): 0.8})
+        store.scores.put(key, {("a", "b"): 0.9, ("b", "c"): 0.8})
         edge = Conflict(older="a", newer="b", score=0.9, oracle="oracle@1")
-        store.verdicts.link([edge, replace(edge, older="b", newer="c")])
+        store.ledger.record([edge, replace(edge, older="b", newer="c")])
         assert time.monotonic() - started < 10  # it does not wait for the deletion
         forgetting.commit()
-    assert store.verdicts.get("oracle@1", "?", [("a", "b"), ("b", "c")]) == {("b", "c"): 0.8}
-    assert store.verdicts.witnesses("oracle@1", ["a", "b"]) == {"b": ["c"]}
+    assert store.scores.get(key, [("a", "b"), ("b", "c")]) == {("b", "c"): 0.8}
+    assert newer_ends(store, "oracle@1", ["a", "b"]) == {"b": ["c"]}
     store.close()
 
 
@@ -266,10 +266,10 @@ def test_an_interrupted_reindex_keeps_no_vector_of_what_was_forgotten(postgres_u
 
     store = open_postgres(postgres_url, encoder=ENCODER, stm_size=5)
     chunks = [chunk(f"fact {n}") for n in range(300)]
-    store.log.append(chunks, ENCODER.encode([c.text for c in chunks]), encoder_id=ENCODER.id)
+    store.append(chunks, ENCODER.encode([c.text for c in chunks]), encoder_id=ENCODER.id)
     with pytest.raises(KeyboardInterrupt):
-        store.log.reindex(Stopping(name="other", dimensions=64))
-    store.log.delete([c.id for c in chunks])
+        store.index.rebuild(Stopping(name="other", dimensions=64))
+    store.delete([c.id for c in chunks])
     with psycopg.connect(postgres_url) as connection:
         assert connection.execute("SELECT count(*) FROM gcmem_vectors_next").fetchone() == (0,)
     store.close()

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from gcmem.errors import InvalidInputError, StoreUnavailableError
-from gcmem.protocols import Store
+from gcmem.protocols import ScoreKey, Store
 from gcmem.store.postgres import PostgresSettings, open_postgres
 from gcmem.testing import HashEncoder
 from gcmem.testing.store_suite import EVERYTHING, chunk
@@ -30,7 +30,7 @@ ROUNDS = 3
 
 def put(store: Store, *texts: str) -> tuple[Chunk, ...]:
     chunks = [chunk(text) for text in texts]
-    return store.log.append(chunks, ENCODER.encode(texts), encoder_id=ENCODER.id)
+    return store.append(chunks, ENCODER.encode(texts), encoder_id=ENCODER.id)
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +104,9 @@ def test_a_server_that_is_away_is_a_typed_error_until_it_is_back(mortal: Postgre
             put(store, "b")
         with pytest.raises(StoreUnavailableError, match="check that the server runs"):
             open_postgres(url, encoder=ENCODER, stm_size=5, settings=QUICK)
-        assert store.verdicts is not None
-        store.verdicts.put("oracle@1", "q", {("a", "b"): 0.5})  # a verdict can be made again
+        assert store.scores is not None
+        key = ScoreKey(scorer="model@1", question="q")
+        store.scores.put(key, {("a", "b"): 0.5})  # a score can be computed again
         assert time.monotonic() - started < 10
     finally:
         mortal.start()

@@ -1,5 +1,10 @@
+"""What happens when Qdrant fails beside a log that does not."""
+
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -7,31 +12,26 @@ from pathlib import Path
 
 import pytest
 
+from gcmem import Memory
 from gcmem.errors import (
     InvalidInputError,
     MissingExtraError,
     StoreCorruptError,
     StoreError,
     StoreUnavailableError,
-    StoreVersionError,
 )
 from gcmem.protocols import Store
-from gcmem.store.qdrant import open_qdrant
 from gcmem.store.qdrant.address import parse_url
+from gcmem.store.qdrant.engine import open_engine
+from gcmem.store.urls import open_store
 from gcmem.testing import HashEncoder
-from gcmem.testing.store_suite import EVERYTHING, chunk
+from gcmem.testing.store_harness import EVERYTHING, chunk, texts
+from gcmem.transfer import migrate
+from gcmem.transfer import open_store as open_source
 from tests.qdrant_http import StandIn
 
 ENCODER = HashEncoder()
 KEY = "s3cret-key"
-
-
-def opened(address: str, *, timeout_s: int = 10) -> Store:
-    return open_qdrant(f"qdrant://{address}/m", encoder=ENCODER, stm_size=5, timeout_s=timeout_s)
-
-
-def add(store: Store, *texts: str) -> None:
-    store.log.append([chunk(text) for text in texts], ENCODER.encode(texts), encoder_id=ENCODER.id)
 
 
 @pytest.fixture
@@ -41,77 +41,163 @@ def stand_in() -> Iterator[StandIn]:
     stand_in.data.close()
 
 
-CALLS: list[Callable[[Store], object]] = [
-    lambda store: add(store, "b"),
-    lambda store: store.log.count(EVERYTHING),
-    lambda store: store.log.get(["x"]),
-    lambda store: list(store.log.scan(EVERYTHING)),
-    lambda store: store.log.delete(["x"]),
-    lambda store: store.index.search(ENCODER.encode(["a"]), k=1, where=EVERYTHING),
-    lambda store: store.buffer.recent(EVERYTHING),
-    lambda store: store.log.encoder_id,
-]
+def opened(folder: Path, address: str, *, options: str = "", log: str = "log.db") -> Store:
+    url = f"sqlite:///{folder}/{log}?index=qdrant://{address}/m{options}"
+    return open_store(url, encoder=ENCODER, stm_size=5)
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_a_server_that_is_gone_is_a_typed_error_and_one_that_is_back_is_used(
-    stand_in: StandIn, call: Callable[[Store], object]
+def add(store: Store, *said: str) -> None:
+    store.append([chunk(text) for text in said], ENCODER.encode(said), encoder_id=ENCODER.id)
+
+
+def found(store: Store) -> list[str]:
+    (hits,) = store.index.search(ENCODER.encode(["tea"]), k=100, where=EVERYTHING)
+    return sorted(texts(store.log.get([chunk_id for chunk_id, _ in hits]).values()))
+
+
+WRITER = """
+import os, sys
+from gcmem.store.beside import IndexBeside
+from gcmem.store.urls import open_store
+from gcmem.testing import HashEncoder
+from gcmem.testing.store_suite import chunk
+
+encoder = HashEncoder()
+store = open_store(sys.argv[1], encoder=encoder, stm_size=5)
+
+def add(text):
+    store.append([chunk(text)], encoder.encode([text]), encoder_id=encoder.id)
+
+add("tea one")
+# From here on, the process dies after the log has the chunk and before the index has it.
+IndexBeside.upsert = lambda *_, **__: os.kill(os.getpid(), 9)
+add("tea two")
+"""
+
+
+def test_a_process_killed_between_log_and_index_loses_nothing(
+    stand_in: StandIn, tmp_path: Path
 ) -> None:
     with stand_in.listening() as address:
-        store = opened(address)
-        add(store, "a")
-    with pytest.raises(StoreUnavailableError, match="check the address and that the server runs"):
-        call(store)
-    with stand_in.listening():
-        call(store)
-        assert "a" in [c.text for c in store.log.scan(EVERYTHING)]
+        url = f"sqlite:///{tmp_path}/log.db?index=qdrant://{address}/m"
+        killed = subprocess.run([sys.executable, "-c", WRITER, url], timeout=60)
+        assert killed.returncode == -signal.SIGKILL
+        store = opened(tmp_path, address)
+        assert texts(store.log.scan(EVERYTHING)) == ["tea one", "tea two"]
+        assert (store.index.state().last_seq, store.log.state().last_seq) == (1, 2)
+        assert found(store) == ["tea one", "tea two"]
+        assert store.index.state() == store.log.state()
         store.close()
 
 
-def test_verdicts_that_can_not_be_kept_are_not_kept(stand_in: StandIn) -> None:
+def test_while_the_server_is_down_the_log_takes_chunks_and_forgets_them(
+    stand_in: StandIn, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with stand_in.listening() as address:
-        store = opened(address)
-    assert store.verdicts is not None
-    store.verdicts.put("oracle@1", "q", {("a", "b"): 0.5})
-    with pytest.raises(StoreUnavailableError):
-        store.verdicts.get("oracle@1", "q", [("a", "b")])
-    store.close()
+        store = opened(tmp_path, address)
+        add(store, "tea one", "tea two")
+        assert found(store) == ["tea one", "tea two"]
+    add(store, "tea three")
+    assert "the next search applies it" in caplog.text
+    (first, *_) = store.log.scan(EVERYTHING)
+    assert store.delete([first.id]) == 1
+    with pytest.raises(StoreUnavailableError, match="check the address and that the server runs"):
+        found(store)
+    with stand_in.listening():
+        assert found(store) == ["tea three", "tea two"]
+        assert stand_in.data.retrieve("m", ids=[first.seq or 0]) == []
+        store.close()
 
 
-def test_opening_says_that_nothing_listens(stand_in: StandIn) -> None:
+def test_a_lost_collection_is_built_anew_from_the_log(stand_in: StandIn, tmp_path: Path) -> None:
     with stand_in.listening() as address:
-        pass
-    with pytest.raises(StoreUnavailableError, match="can't reach qdrant"):
-        opened(address)
+        store = opened(tmp_path, address)
+        add(store, "tea one", "tea two")
+        stand_in.data.delete_collection("m.a")
+        assert found(store) == ["tea one", "tea two"]
+        store.close()
 
 
-def test_how_many_requests_a_call_takes(stand_in: StandIn) -> None:
+def test_a_log_that_lost_chunks_is_noticed_and_a_rebuild_mends_the_index(
+    stand_in: StandIn, tmp_path: Path
+) -> None:
     with stand_in.listening() as address:
-        store = opened(address)
+        store = opened(tmp_path, address)
+        add(store, "tea one")
+        store.log.backup(tmp_path / "copy.db")  # type: ignore[attr-defined]
+        add(store, "tea two")
+        store.close()
+        restored = opened(tmp_path, address, log="copy.db")
+        with pytest.raises(StoreCorruptError, match="gcmem reindex"):
+            found(restored)
+        assert restored.index.rebuild(ENCODER) == 1
+        assert found(restored) == ["tea one"]
+        restored.close()
+
+
+def test_two_stores_never_share_a_collection(stand_in: StandIn, tmp_path: Path) -> None:
+    with stand_in.listening() as address:
+        one = opened(tmp_path, address)
+        add(one, "tea one")
+        other = opened(tmp_path, address, log="other.db")
+        with pytest.raises(StoreCorruptError, match="a collection of its own"):
+            add(other, "tea two")
+        assert list(other.log.scan(EVERYTHING)) == []
+        one.close()
+        other.close()
+
+
+def test_a_killed_rebuild_goes_on_where_it_stopped(stand_in: StandIn, tmp_path: Path) -> None:
+    other = HashEncoder(name="other", dimensions=16)
+    with stand_in.listening() as address:
+        store = opened(tmp_path, address)
+        add(store, *(f"tea {n}" for n in range(600)))
+        seen: list[int] = []
+
+        def stop(done: int, total: int) -> None:
+            seen.append(done)
+            if len(seen) == 2:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            store.index.rebuild(other, progress=stop)
+        assert store.index.encoder_id == ENCODER.id
+        embedded: list[int] = []
+        other_encode = other.encode
+        other.encode = lambda said: (embedded.append(len(said)), other_encode(said))[1]  # type: ignore[method-assign,assignment,func-returns-value]
+        assert store.index.rebuild(other) == 600
+        assert sum(embedded) == 600 - 256
+        assert store.index.encoder_id == other.id
+        assert [c.name for c in stand_in.data.get_collections().collections] == ["m.b"]
+        store.close()
+
+
+def test_how_many_requests_a_call_takes(stand_in: StandIn, tmp_path: Path) -> None:
+    with stand_in.listening() as address:
+        store = opened(tmp_path, address)
         add(store, "a")
         question = ENCODER.encode(["a"])
         calls: dict[str, Callable[[], object]] = {
             "append": lambda: add(store, "b", "c"),
             "search": lambda: store.index.search(question, k=1, where=EVERYTHING),
             "get": lambda: store.log.get(["x"]),
-            "count": lambda: store.log.count(EVERYTHING),
         }
         taken = {}
         for name, call in calls.items():
             stand_in.requests.clear()
             call()
             taken[name] = len(stand_in.requests)
-        assert taken == {"append": 8, "search": 2, "get": 2, "count": 2}
+        assert taken == {"append": 4, "search": 2, "get": 0}
         store.close()
 
 
-def test_a_slow_server_is_given_up_after_the_timeout(stand_in: StandIn) -> None:
+def test_a_slow_server_is_given_up_after_the_timeout(stand_in: StandIn, tmp_path: Path) -> None:
     with stand_in.listening() as address:
-        store = opened(address, timeout_s=1)
+        store = opened(tmp_path, address, options="?timeout_s=1")
         stand_in.delay_s = 2.5
         started = time.monotonic()
         with pytest.raises(StoreUnavailableError, match="within 1 s; try again, or raise timeout"):
-            store.log.count(EVERYTHING)
+            found(store)
         assert time.monotonic() - started < 2.4
         store.close()
 
@@ -128,56 +214,110 @@ def test_a_slow_server_is_given_up_after_the_timeout(stand_in: StandIn) -> None:
     ],
 )
 def test_answers_that_are_errors_are_typed_and_never_show_the_key(
-    stand_in: StandIn, status: int, error: type[StoreError], says: str
+    stand_in: StandIn, tmp_path: Path, status: int, error: type[StoreError], says: str
 ) -> None:
     with stand_in.listening() as address:
         with pytest.warns(UserWarning, match="insecure connection"):
-            store = open_qdrant(f"qdrant://:{KEY}@{address}/m", encoder=ENCODER, stm_size=5)
-        add(store, "a")
+            store = opened(tmp_path, f":{KEY}@{address}")
+        add(store, "tea")
         assert {headers["api-key"] for _, _, headers in stand_in.requests} == {KEY}
-        assert KEY not in store.log.location
         stand_in.status = status
         with pytest.raises(error, match=says) as raised:
-            store.log.count(EVERYTHING)
+            found(store)
         assert KEY not in str(raised.value)
         stand_in.status = None
-        assert store.log.count(EVERYTHING) == 1
+        assert found(store) == ["tea"]
         store.close()
 
 
-def test_a_server_too_old_for_conditional_writes_is_refused(stand_in: StandIn) -> None:
+def test_a_server_too_old_for_conditional_writes_is_refused(
+    stand_in: StandIn, tmp_path: Path
+) -> None:
     stand_in.version = "1.15.4"
     with (
         stand_in.listening() as address,
         pytest.raises(StoreUnavailableError, match=r"1\.16 or newer"),
     ):
-        opened(address)
+        opened(tmp_path, address)
 
 
-def test_a_collection_of_others_and_a_newer_store_are_left_alone(stand_in: StandIn) -> None:
+def test_a_collection_of_others_is_left_alone(stand_in: StandIn, tmp_path: Path) -> None:
     with stand_in.listening() as address:
         stand_in.data.create_collection("m", vectors_config={})
-        with pytest.raises(StoreCorruptError, match="not a gcmem store"):
-            opened(address)
+        with pytest.raises(StoreCorruptError, match=r"not one of gcmem's"):
+            opened(tmp_path, address)
         assert [c.name for c in stand_in.data.get_collections().collections] == ["m"]
-        stand_in.data.delete_collection("m")
-        opened(address).close()
-        points, _ = stand_in.data.scroll("m-state")
-        stand_in.data.set_payload("m-state", {"schema": 99}, [p.id for p in points])
-        with pytest.raises(StoreVersionError, match="upgrade gcmem"):
-            opened(address)
+
+
+def old_store(stand_in: StandIn) -> None:
+    """Makes what gcmem 0.6 left on a server: a log of chunks, and a point that orders them."""
+    from qdrant_client import models
+
+    def payload(seq: int, text: str, *, batch: int) -> dict[str, object]:
+        return {
+            "id": f"c{seq}", "text": text, "at": "2026-01-01T00:00:00.000000+00:00",
+            "recorded_at": "2026-01-02T00:00:00.000000+00:00", "speaker": "user", "session": None,
+            "trust": 1, "user_id": "ana", "metadata": json.dumps({"n": seq}), "tags": [],
+            "seq": seq, "batch": batch,
+        }  # fmt: skip
+
+    size = models.VectorParams(size=3, distance=models.Distance.COSINE)
+    stand_in.data.create_collection("m-1a2b", vectors_config=size)
+    stand_in.data.create_collection("m-state", vectors_config={})
+    rows = [(2, "tea two", 2), (1, "tea one", 1), (3, "never finished", 3), (4, "given up", 4)]
+    stand_in.data.upsert(
+        "m-1a2b",
+        points=[
+            models.PointStruct(
+                id=str(uuid), vector=[1.0, 0.0, 0.0], payload=payload(seq, text, batch=batch)
+            )
+            for uuid, (seq, text, batch) in zip(
+                ("0" * 31 + str(n) for n in range(4)), rows, strict=True
+            )
+        ],
+    )
+    state = {
+        "schema": 1, "version": 9, "last_seq": 4, "encoder_id": "old@1", "collection": "m-1a2b",
+        "open": [{"first_seq": 3, "owner": "x", "since_s": 0.0, "collection": "m-1a2b"}],
+        "dead": [4], "rebuild": None,
+    }  # fmt: skip
+    point = models.PointStruct(id="f" * 32, vector={}, payload=state)
+    stand_in.data.upsert("m-state", points=[point])
+
+
+def test_a_store_of_an_older_version_names_the_command_that_copies_it(
+    stand_in: StandIn, tmp_path: Path
+) -> None:
+    old_store(stand_in)
+    with stand_in.listening() as address:
+        with pytest.raises(StoreCorruptError, match="gcmem migrate qdrant"):
+            opened(tmp_path, address)
+        with pytest.raises(InvalidInputError, match="gcmem migrate qdrant"):
+            Memory.from_url(f"qdrant://{address}/m", encoder=ENCODER)
+        source = open_source(f"qdrant://{address}/m", encoder=ENCODER)
+        target = open_source(str(tmp_path / "new.db"), encoder=ENCODER)
+        moved = migrate(source, target, encoder=ENCODER)
+        assert moved.copied.added == 2
+        assert moved.verified is not None
+        assert texts(target.log.scan(EVERYTHING)) == ["tea one", "tea two"]
+        (first, _) = target.log.scan(EVERYTHING)
+        assert (first.id, first.scope.user_id, dict(first.metadata)) == ("c1", "ana", {"n": 1})
+        source.close()
+        target.close()
+        with pytest.raises(InvalidInputError, match="no store of an older gcmem"):
+            open_source(f"qdrant://{address}/another", encoder=ENCODER)
 
 
 # The client leaves its lock file open where it can't have the lock.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_folder_in_use_is_a_typed_error(tmp_path: Path) -> None:
-    url = f"qdrant://{tmp_path}/store"
-    store = open_qdrant(url, encoder=ENCODER, stm_size=5)
+    url = f"qdrant://{tmp_path}/index"
+    engine = open_engine(url)
     with pytest.raises(StoreUnavailableError, match="nothing else has it open"):
-        open_qdrant(url, encoder=ENCODER, stm_size=5)
-    store.close()
+        open_engine(url)
+    engine.close()
     with pytest.raises(StoreUnavailableError):
-        store.log.count(EVERYTHING)
+        engine.mark()
 
 
 @pytest.mark.parametrize(
@@ -194,7 +334,7 @@ def test_a_folder_in_use_is_a_typed_error(tmp_path: Path) -> None:
 )
 def test_urls_that_make_no_sense_are_refused(url: str) -> None:
     with pytest.raises(InvalidInputError):
-        open_qdrant(url, encoder=ENCODER, stm_size=5)
+        open_store(f"sqlite:///:memory:?index={url}", encoder=ENCODER, stm_size=5)
 
 
 def test_urls_say_where_and_how() -> None:
@@ -213,4 +353,4 @@ def test_urls_say_where_and_how() -> None:
 def test_a_missing_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "qdrant_client", None)
     with pytest.raises(MissingExtraError, match=r"gcmem\[qdrant\]"):
-        open_qdrant("qdrant://:memory:", encoder=ENCODER, stm_size=5)
+        open_store("sqlite:///:memory:?index=qdrant://:memory:", encoder=ENCODER, stm_size=5)

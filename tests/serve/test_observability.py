@@ -19,7 +19,7 @@ from gcmem.calls import ScopedCache, one_call
 from gcmem.judge import PairwiseOracle
 from gcmem.serve.http.limits import Limits
 from gcmem.serve.http.logs import JSONFormatter
-from gcmem.serve.http.metrics import Metrics, count_verdicts
+from gcmem.serve.http.metrics import Metrics, count_scores
 from gcmem.serve.http.remembering import RememberingOracle
 from gcmem.serve.keys import KeyStore
 from gcmem.store import open_embedded
@@ -68,8 +68,8 @@ class AlwaysAtOdds:
 
 def test_scores_are_counted_by_where_they_came_from(tmp_path: Path) -> None:
     metrics, encoder, classifier = Metrics(), HashEncoder(), AlwaysAtOdds()
-    store = count_verdicts(open_embedded(tmp_path / "m.db", encoder=encoder, stm_size=10), metrics)
-    oracle = PairwiseOracle(classifier, cache=store.verdicts)  # type: ignore[arg-type]
+    store = count_scores(open_embedded(tmp_path / "m.db", encoder=encoder, stm_size=10), metrics)
+    oracle = PairwiseOracle(classifier, cache=store.scores)  # type: ignore[arg-type]
     memory = Memory(store=store, encoder=encoder, oracle=oracle, require_qualified=False)
     app = app_over(memory, metrics=metrics, limits=Limits(rate_per_s=0))
     with TestClient(app, base_url="http://localhost") as client:

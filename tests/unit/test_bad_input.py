@@ -257,7 +257,7 @@ def test_a_reader_notices_that_another_process_re_embedded(tmp_path: Path) -> No
     with Memory(path, encoder=HashEncoder()) as memory:
         memory.add("x", at=day(1))
         memory.search("x")
-        memory.store.log.reindex(other)
+        memory.store.index.rebuild(other)
         with pytest.raises(EncoderMismatchError):
             memory.search("x")
         with pytest.raises(EncoderMismatchError):

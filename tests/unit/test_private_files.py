@@ -15,7 +15,7 @@ from gcmem import Memory
 from gcmem.judge.fitness import save_fitness
 from gcmem.private_files import make_private_file, make_private_folder, write_private
 from gcmem.serve.keys import KeyStore
-from gcmem.store.qdrant import open_qdrant
+from gcmem.store.urls import open_store
 from gcmem.testing import HashEncoder
 from gcmem.transfer import export_file
 from tests.unit.cli.test_commands import gcmem
@@ -64,7 +64,7 @@ def test_an_export_is_private_from_its_first_byte(
         seen.update({p.name: oct(mode(p)) for p in (tmp_path / "out").iterdir()})
 
     (tmp_path / "out").mkdir()
-    export_file(memory.store.log, tmp_path / "out" / name, progress=look)
+    export_file(memory.store, tmp_path / "out" / name, progress=look)
     assert set(seen) == {f"{name}.part", f"{name}.part.json"}
     assert set(seen.values()) == {"0o600"}
     assert mode(tmp_path / "out" / name) == 0o600
@@ -121,6 +121,8 @@ def test_what_was_measured_of_an_oracle_is_kept_in_a_private_folder(tmp_path: Pa
 
 
 def test_a_folder_of_the_local_qdrant_is_private(tmp_path: Path) -> None:
-    store = open_qdrant(f"qdrant://{tmp_path}/made", encoder=HashEncoder(), stm_size=5)
+    store = open_store(
+        f"sqlite:///:memory:?index=qdrant://{tmp_path}/made", encoder=HashEncoder(), stm_size=5
+    )
     store.close()
     assert mode(tmp_path / "made") == 0o700

@@ -11,7 +11,7 @@ from gcmem.errors import ChunkNotFoundError, InvalidInputError, TrustError
 from gcmem.judge import PairwiseOracle
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.types import TRUSTED, UNTRUSTED
-from tests.conftest import NOW, day, same_slot
+from tests.conftest import NOW, day, newer_ends, same_slot
 
 
 @pytest.fixture
@@ -111,11 +111,10 @@ def test_links_respect_trust(wary: Memory) -> None:
     (said,) = wary.add("diet=tofu", at=day(1))
     wary.add("diet=meat", at=day(2), trust=UNTRUSTED)
     wary.link()
-    assert wary.store.verdicts is not None
-    assert wary.store.verdicts.witnesses(wary.oracle.id, [said.id]) == {}
+    assert newer_ends(wary.store, wary.oracle.id, [said.id]) == {}
     (update,) = wary.add("diet=fish", at=day(3))
     wary.link()
-    assert wary.store.verdicts.witnesses(wary.oracle.id, [said.id]) == {said.id: [update.id]}
+    assert newer_ends(wary.store, wary.oracle.id, [said.id]) == {said.id: [update.id]}
 
 
 @pytest.mark.parametrize("level", [-1, 101, True, 0.5, "1", None])

@@ -16,7 +16,7 @@ import pytest
 from gcmem import CandidateSet, Chunk, Memory, Scope, Settings, Turn, reindex, resolve
 from gcmem.errors import GCMemError, InvalidFilterError, InvalidInputError
 from gcmem.store.postgres import open_postgres
-from gcmem.store.qdrant import open_qdrant
+from gcmem.store.urls import open_store
 from gcmem.testing import HashEncoder, RuleOracle
 from tests.conftest import NOW, day, same_slot
 
@@ -101,7 +101,9 @@ def any_memory(
         url = request.getfixturevalue("postgres").make_schema()
         store = open_postgres(url, encoder=encoder, stm_size=5)
     elif request.param == "qdrant":
-        store = open_qdrant("qdrant://:memory:", encoder=encoder, stm_size=5)
+        store = open_store(
+            "sqlite:///:memory:?index=qdrant://:memory:", encoder=encoder, stm_size=5
+        )
     with Memory(
         tmp_path_factory.mktemp("junk") / "m.db" if store is None else None,
         store=store,

@@ -24,10 +24,11 @@ from gcmem.cli.serve import keys_beside
 from gcmem.defaults import default_encoder, default_oracle
 from gcmem.errors import GCMemError
 from gcmem.judge.fitness import fitness_of, load_fitness
-from gcmem.protocols import ChunkLog, Encoder
-from gcmem.store import SQLiteLog
+from gcmem.protocols import ChunkLog, Encoder, VectorIndex
+from gcmem.store import NumpyIndex, SQLiteLog
+from gcmem.store.combined_url import split_index
 from gcmem.store.redact import redacted
-from gcmem.store.urls import open_url
+from gcmem.store.urls import open_store
 from gcmem.types import ChunkFilter
 from gcmem.vectors import count_unusable
 
@@ -108,7 +109,7 @@ def _store(
     where: Location, encoder: Encoder, problems: list[str], warnings: list[str]
 ) -> dict[str, Any]:
     path = where.path
-    if path is None:
+    if path is None or split_index(where.store)[1] is not None:
         found = _server(where, encoder, problems)
     else:
         found = _file(path, encoder, problems, warnings)
@@ -136,15 +137,15 @@ def _stm(where: Location, problems: list[str]) -> dict[str, Any] | str:
 
 def _server(where: Location, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
     try:
-        with closing(open_url(where.store, encoder=encoder, stm_size=0)) as store:
-            if store.log.encoder_id not in (None, encoder.id):
+        with closing(open_store(where.store, encoder=encoder, stm_size=0)) as store:
+            if store.index.encoder_id not in (None, encoder.id):
                 problems.append(
-                    f"{where.shown} was built with encoder {store.log.encoder_id}; run: "
+                    f"{where.shown} was built with encoder {store.index.encoder_id}; run: "
                     f"gcmem reindex --store {where.shown}"
                 )
             count = store.log.count(ChunkFilter())
-            _check_vectors(store.log, encoder, f"--store {where.shown}", problems)
-            return {"url": where.shown, "chunks": count, "encoder": store.log.encoder_id}
+            _check_vectors(store.log, store.index, encoder, f"--store {where.shown}", problems)
+            return {"url": where.shown, "chunks": count, "encoder": store.index.encoder_id}
     except GCMemError as error:
         problems.append(str(error))
         return {"url": where.shown}
@@ -163,29 +164,33 @@ def _file(path: Path, encoder: Encoder, problems: list[str], warnings: list[str]
         if damage is not None:
             problems.append(f"{path} is damaged: {damage}")
             return {"path": str(path), "exists": True}
-        if log.encoder_id not in (None, encoder.id):
+        index = NumpyIndex(log, encoder_id=encoder.id, dimensions=encoder.dimensions)
+        if index.encoder_id not in (None, encoder.id):
             problems.append(
-                f"{path} was built with encoder {log.encoder_id}; run: gcmem reindex --path {path}"
+                f"{path} was built with encoder {index.encoder_id}; "
+                f"run: gcmem reindex --path {path}"
             )
-        _check_vectors(log, encoder, f"--path {path}", problems)
+        _check_vectors(log, index, encoder, f"--path {path}", problems)
         if (left := log.erasing()) is not None:
             warnings.append(left)
         return {
             "path": str(path),
             "exists": True,
             "chunks": log.count(ChunkFilter()),
-            "encoder": log.encoder_id,
+            "encoder": index.encoder_id,
             "megabytes": round(path.stat().st_size / 1e6, 1),
         }
     finally:
         log.close()
 
 
-def _check_vectors(log: ChunkLog, encoder: Encoder, option: str, problems: list[str]) -> None:
+def _check_vectors(
+    log: ChunkLog, index: VectorIndex, encoder: Encoder, option: str, problems: list[str]
+) -> None:
     """Reports unusable vectors, unless another encoder made them: that is reported elsewhere."""
-    if log.encoder_id != encoder.id:
+    if index.encoder_id != encoder.id:
         return
-    bad = count_unusable(log, dimensions=encoder.dimensions)
+    bad = count_unusable(log, index, dimensions=encoder.dimensions)
     if bad:
         problems.append(
             f"{bad} of {log.count(ChunkFilter())} chunks have no vector that can be searched "

@@ -57,7 +57,7 @@ def export(
     try:
         with progress_bar("exporting") as advance:
             done = export_file(
-                opened.log,
+                opened,
                 file,
                 where=ChunkFilter(scope=Scope(user_id=user, agent_id=agent, run_id=run)),
                 format=cast(FileFormat | None, format),

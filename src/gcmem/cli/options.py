@@ -23,8 +23,8 @@ from gcmem.judge.fitness import load_fitness
 from gcmem.memory import Memory
 from gcmem.protocols import Store
 from gcmem.settings import Settings
+from gcmem.store import urls
 from gcmem.store.sqlite.file import IN_MEMORY
-from gcmem.store.urls import open_url
 from gcmem.times import parse_time
 
 SETTINGS = Settings(respect_trust=True, max_metadata_bytes=16_384)
@@ -37,7 +37,8 @@ StoreURL = Annotated[
     str | None,
     typer.Option(
         "--store",
-        help="The store's URL: sqlite:///, postgresql:// or qdrant://; else $GCMEM_STORE.",
+        help="The store's URL: sqlite:/// or postgresql://, perhaps with ?index=qdrant://…; "
+        "else $GCMEM_STORE.",
         metavar="URL",
     ),
 ]
@@ -141,7 +142,7 @@ LOCAL = Judging()
 def open_store(where: Location) -> Store:
     """Opens the store, or creates it."""
     where.check_folder()
-    return open_url(
+    return urls.open_store(
         where.store, encoder=default_encoder(), stm_size=SETTINGS.stm_size, stm=where.stm
     )
 
@@ -153,7 +154,7 @@ def open_memory(where: Location, judging: Judging = LOCAL) -> Memory:
     recorded = load_fitness()
     store = open_store(where)
     try:
-        oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.verdicts)
+        oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.scores)
         if not judging.unqualified:
             warn_of_recorded_fitness(oracle, recorded)
         return Memory(

@@ -14,7 +14,7 @@ from gcmem.judge import LLMOracle, NLIClassifier, PairwiseOracle
 from gcmem.judge.fitness import RECORD, SHIPPED_RECORD, load_fitness
 from gcmem.judge.llm import Style
 from gcmem.llm import OpenAIChat
-from gcmem.protocols import ConflictOracle, Reader, VerdictCache
+from gcmem.protocols import ConflictOracle, Reader, ScoreCache
 from gcmem.types import Fitness
 
 STYLES: dict[str, Style] = {"llm": "listwise", "llm-pairwise": "pairwise"}
@@ -23,7 +23,7 @@ ANSWER_TOKENS, LIST_TOKENS = 512, 2048
 
 
 def oracle_named(
-    name: str, *, base_url: str | None, cache: VerdictCache | None = None
+    name: str, *, base_url: str | None, cache: ScoreCache | None = None
 ) -> ConflictOracle:
     """Returns the oracle: local, nli:FOLDER, llm:MODEL (whole sets) or llm-pairwise:MODEL."""
     check_oracle(name)

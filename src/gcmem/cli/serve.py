@@ -132,14 +132,14 @@ def serve(
 
 
 def served_memory(where: Location, judging: Judging, metrics: Metrics) -> Memory:
-    """Opens a memory that counts its verdicts and caches those of whole sets."""
-    from gcmem.serve.http.metrics import count_verdicts
+    """Opens a memory that counts its scores and caches those of whole sets."""
+    from gcmem.serve.http.metrics import count_scores
     from gcmem.serve.http.remembering import RememberingOracle
 
     check_oracle(judging.oracle)  # checked first, so that a mistake creates no store
     reader = reader_named(judging.reader, base_url=judging.base_url)
-    store = count_verdicts(open_store(where), metrics)
-    oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.verdicts)
+    store = count_scores(open_store(where), metrics)
+    oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.scores)
     recorded = load_fitness()
     warn_of_recorded_fitness(oracle, recorded)
     if not isinstance(oracle, LLMOracle):  # pairs that it skipped must be judged the next time

@@ -17,7 +17,7 @@ from gcmem.integrations.transcript import note, superseded
 from gcmem.judge.pairs import ASSISTANT
 from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle
-from gcmem.store.sqlite.verdicts import SQLiteVerdicts
+from gcmem.store.sqlite.scores import SQLiteScores
 from gcmem.types import Chunk, Shadow, check_choice
 
 try:
@@ -93,7 +93,7 @@ class SupersededTurns:
         check_choice(mode, name="mode", allowed=get_args(HistoryMode))
         # An agent sends the same history with every request, so verdicts are cached.
         self._resolver = make_resolver(
-            oracle, require_qualified=require_qualified, verdicts=SQLiteVerdicts()
+            oracle, require_qualified=require_qualified, scores=SQLiteScores()
         )
         self._drops = mode == "drop" and self._resolver.policy.removes
 

@@ -35,10 +35,10 @@ def link(
     conflicts. An interrupted call loses at most one page: the next call continues after the last
     finished one. Searches work without it and never wait for it.
     """
-    if store.verdicts is None:
-        raise InvalidInputError("this store can't save verdicts, so there is nothing to link")
+    if store.ledger is None:
+        raise InvalidInputError("this store can't save conflicts, so there is nothing to link")
     done = conflicts = 0
-    cursor = store.verdicts.linked_up_to(resolver.oracle.id)
+    cursor = store.ledger.judged_up_to(resolver.oracle.id)
     total = sum(1 for _ in store.log.scan(ChunkFilter(), after_seq=cursor, limit=limit))
     while done < total:
         size = min(CHUNKS_PER_PAGE, total - done)
@@ -51,7 +51,7 @@ def link(
                 shadows = resolver.resolve(candidates).shadows
                 found += sum(shadow.witness.chunk.id == chunk.id for shadow in shadows)
         cursor = max(chunk.seq or 0 for chunk in page)
-        store.verdicts.set_linked_up_to(resolver.oracle.id, cursor)
+        store.ledger.set_judged_up_to(resolver.oracle.id, cursor)
         done += len(page)
         conflicts += found
         if progress is not None:

@@ -13,15 +13,12 @@ from gcmem.errors import InvalidInputError
 from gcmem.judge.local.focus import Focus
 from gcmem.judge.pairs import by_time, possible_pairs
 from gcmem.judge.recipe import PLAIN, GateSettings, describe, oracle_id, shipped_recipe
-from gcmem.protocols import Encoder, PairClassifier, QuickClassifier, Vectors, VerdictCache
+from gcmem.protocols import Encoder, PairClassifier, QuickClassifier, ScoreCache, ScoreKey, Vectors
 from gcmem.types import CandidateSet, Chunk, Conflict
 
 Pair = tuple[Chunk, Chunk]
 Key = tuple[str, str]
 Queues = dict[str, list[Chunk]]
-
-GLANCE = " at a glance"
-"""Suffix of the classifier's id under which its quick scores are cached."""
 
 
 def closeness(
@@ -99,7 +96,7 @@ class PairwiseOracle:
         threshold: float = 0.5,
         gate: TopicGate | None = None,
         focus: Focus | None = None,
-        cache: VerdictCache | None = None,
+        cache: ScoreCache | None = None,
     ) -> None:
         if not 0.0 <= threshold <= 1.0:
             raise InvalidInputError(f"threshold={threshold}: pass a value from 0 to 1")
@@ -194,7 +191,7 @@ class _PairScores:
         classifier: PairClassifier,
         question: str,
         focus: Focus | None,
-        cache: VerdictCache | None,
+        cache: ScoreCache | None,
     ) -> None:
         self._question, self._cache = question, cache
         self._score = partial(focus.score, classifier.score) if focus else classifier.score
@@ -204,21 +201,22 @@ class _PairScores:
         # Focus changes the scores, so they are cached apart from the classifier's own.
         recipe = getattr(classifier, "recipe", None)
         plain = PLAIN if recipe is None else recipe.parts
-        self._scores_id = oracle_id(classifier, {**plain, "focus": focus.id if focus else "none"})
-        self._glance_id = classifier.id + GLANCE
+        scorer = oracle_id(classifier, {**plain, "focus": focus.id if focus else "none"})
+        self._scores_key = ScoreKey(scorer=scorer, question=question)
+        self._glances_key = ScoreKey(scorer=classifier.id, question=question, kind="glance")
 
     def load_cached(self, pairs: Iterable[Pair]) -> None:
         """Loads the cached scores of all pairs at once."""
         if self._cache is None:
             return
         keys = [(older.id, newer.id) for older, newer in pairs]
-        self._known = self._cache.get(self._scores_id, self._question, keys)
+        self._known = self._cache.get(self._scores_key, keys)
         if self._glance is not None:
-            self._glanced = self._cache.get(self._glance_id, self._question, keys)
+            self._glanced = self._cache.get(self._glances_key, keys)
 
     def scores(self, pairs: list[Pair]) -> list[float]:
         """Returns the score of each pair."""
-        self._known |= self._read(pairs, self._known, self._scores_id, self._score)
+        self._known |= self._read(pairs, self._known, self._scores_key, self._score)
         return [self._known[older.id, newer.id] for older, newer in pairs]
 
     def likeliest_first(
@@ -229,7 +227,7 @@ class _PairScores:
             return queues
         pairs = [(by_id[i], newer) for i, queue in queues.items() for newer in queue]
         unknown = [(a, b) for a, b in pairs if (a.id, b.id) not in self._known]
-        self._glanced |= self._read(unknown, self._glanced, self._glance_id, self._glance)
+        self._glanced |= self._read(unknown, self._glanced, self._glances_key, self._glance)
         # Quick scores override full ones, so that a cached score can't change the reading order.
         glances = self._known | self._glanced
         worth = {
@@ -245,7 +243,7 @@ class _PairScores:
         self,
         pairs: list[Pair],
         known: Mapping[Key, float],
-        scorer: str,
+        key: ScoreKey,
         score: Callable[[str, Sequence[tuple[str, str]]], list[float]],
     ) -> dict[Key, float]:
         """Scores the pairs that are not in `known` and caches the scores."""
@@ -253,7 +251,7 @@ class _PairScores:
         scores = score(self._question, [(a.text, b.text) for a, b in missing]) if missing else []
         fresh = {(a.id, b.id): s for (a, b), s in zip(missing, scores, strict=True)}
         if self._cache is not None and fresh:
-            self._cache.put(scorer, self._question, fresh)
+            self._cache.put(key, fresh)
         return fresh
 
 

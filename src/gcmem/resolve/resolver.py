@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from gcmem.calls import as_one_call
-from gcmem.protocols import ConflictOracle, VerdictCache
+from gcmem.protocols import ConflictOracle, Ledger
 from gcmem.resolve.by_trust import ByTrust
 from gcmem.resolve.temporal import temporal_dominance
 from gcmem.stopwatch import Stopwatch
@@ -33,12 +33,12 @@ class Resolver:
         oracle: ConflictOracle,
         *,
         policy: Policy | None = None,
-        verdicts: VerdictCache | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
-        """Saves the conflicts it finds in `verdicts`, if given, for later searches."""
+        """Saves the conflicts it finds in `ledger`, if given, for later searches."""
         self.oracle = oracle
         self.policy = policy or Policy()
-        self._verdicts = verdicts
+        self._ledger = ledger
         self._judge = ByTrust(oracle) if self.policy.respect_trust else oracle
 
     @as_one_call
@@ -54,8 +54,8 @@ class Resolver:
                 max_skew=self.policy.max_skew,
                 respect_trust=self.policy.respect_trust,
             )
-        if self._verdicts is not None and resolution.shadows:
-            self._verdicts.link([edge_of(shadow) for shadow in resolution.shadows])
+        if self._ledger is not None and resolution.shadows:
+            self._ledger.record([edge_of(shadow) for shadow in resolution.shadows])
         return resolution if self.policy.removes else replace(resolution, kept=candidates.items)
 
 

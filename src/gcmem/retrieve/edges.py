@@ -18,14 +18,16 @@ def follow_edges(
 
     A chain ends at a chunk that the filter excludes, for example one later than `as_of`.
     """
-    if store.verdicts is None:
+    if store.ledger is None:
         return []
     found: dict[str, Chunk] = {}
     seen = set(ids)
     ends: Sequence[str] = ids
     for _ in range(MAX_HOPS):
-        linked = store.verdicts.witnesses(oracle, ends)
-        new = dict.fromkeys(w for newer in linked.values() for w in newer if w not in seen)
+        known = store.ledger.conflicts(oracle, ends)
+        new = dict.fromkeys(
+            c.newer for edges in known.values() for c in edges if c.newer not in seen
+        )
         chunks = {i: c for i, c in store.log.get(list(new)).items() if where.admits(c)}
         seen.update(new)
         found |= chunks

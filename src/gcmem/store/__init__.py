@@ -7,10 +7,11 @@ from pathlib import Path
 from gcmem.protocols import Encoder, Store
 from gcmem.store.recent import LogBuffer
 from gcmem.store.sqlite.index import NumpyIndex
+from gcmem.store.sqlite.ledger import SQLiteLedger
 from gcmem.store.sqlite.log import SQLiteLog
-from gcmem.store.sqlite.verdicts import SQLiteVerdicts
+from gcmem.store.sqlite.scores import SQLiteScores
 
-__all__ = ["LogBuffer", "NumpyIndex", "SQLiteLog", "SQLiteVerdicts", "open_embedded"]
+__all__ = ["LogBuffer", "NumpyIndex", "SQLiteLedger", "SQLiteLog", "SQLiteScores", "open_embedded"]
 
 
 def open_embedded(path: Path | str, *, encoder: Encoder, stm_size: int) -> Store:
@@ -20,5 +21,6 @@ def open_embedded(path: Path | str, *, encoder: Encoder, stm_size: int) -> Store
         log=log,
         index=NumpyIndex(log, encoder_id=encoder.id, dimensions=encoder.dimensions),
         buffer=LogBuffer(log, capacity=stm_size),
-        verdicts=SQLiteVerdicts(log),
+        scores=SQLiteScores(log),
+        ledger=SQLiteLedger(log),
     )

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 
+from gcmem.store.combined_url import split_index
+
 HIDDEN = "***"
 SECRET_OPTION = re.compile(r"(?i)([?&][^=&]*(?:passw|pwd|secret|token|key)[^=&]*=)[^&]*")
 
 
 def redacted(url: str) -> str:
     """Returns the URL with the password and every secret in its query replaced by ***."""
+    url, index = split_index(url)
+    if index is not None:
+        return f"{redacted(url)}{'&' if '?' in url else '?'}index={redacted(index)}"
     scheme, separator, rest = url.partition("://")
     if not separator:
         return url  # a path

@@ -4,51 +4,62 @@ from __future__ import annotations
 
 import importlib
 import platform
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from gcmem.errors import InvalidInputError
 from gcmem.protocols import Encoder, Store
 from gcmem.store import open_embedded
+from gcmem.store.beside import IndexBeside
+from gcmem.store.combined_url import split_index
 from gcmem.store.redact import redacted
 from gcmem.store.sqlite.file import IN_MEMORY
 from gcmem.types import is_storable
 
-OPENERS = {
-    "postgresql": ("gcmem.store.postgres", "open_postgres"),
-    "postgres": ("gcmem.store.postgres", "open_postgres"),
-    "qdrant": ("gcmem.store.qdrant", "open_qdrant"),
-    "qdrant+http": ("gcmem.store.qdrant", "open_qdrant"),
-    "qdrant+https": ("gcmem.store.qdrant", "open_qdrant"),
+LOGS = {
+    "postgresql": "gcmem.store.postgres:open_postgres",
+    "postgres": "gcmem.store.postgres:open_postgres",
 }
+INDEXES = {
+    "qdrant": "gcmem.store.qdrant.engine:open_engine",
+    "qdrant+http": "gcmem.store.qdrant.engine:open_engine",
+    "qdrant+https": "gcmem.store.qdrant.engine:open_engine",
+}
+LOG_PLUGINS, INDEX_PLUGINS = "gcmem.stores", "gcmem.indexes"
+"""Entry point groups by which other packages add URL schemes."""
 SQLITE = "sqlite:///"
 
 
-def open_url(url: str, *, encoder: Encoder, stm_size: int, stm: str | None = None) -> Store:
+def open_store(url: str, *, encoder: Encoder, stm_size: int, stm: str | None = None) -> Store:
     """Opens the store at a URL; if `stm` is given, the recency buffer is there.
 
-    A path or sqlite:///path is the embedded store; postgresql:// and qdrant:// are servers.
+    A path or sqlite:///path is the embedded store, postgresql:// a server. A URL that ends in
+    `?index=` and another URL, qdrant://, keeps the vectors there instead.
     """
     check_location(url)
-    path = sqlite_path(str(url))
+    plain, index_url = split_index(str(url))
+    path = sqlite_path(plain)
     if path is not None:
         store = open_embedded(path, encoder=encoder, stm_size=stm_size)
         # The same path on another machine is another file.
         namespace = "" if path == IN_MEMORY else f"{platform.node()}:{_absolute(path)}"
     else:
-        module, opener = _opener(url)
-        store = getattr(importlib.import_module(module), opener)(
-            url, encoder=encoder, stm_size=stm_size
-        )
+        opener = _opener(plain, LOGS, LOG_PLUGINS, kind="store")
+        store = opener(plain, encoder=encoder, stm_size=stm_size)
         namespace = store.log.location
-    if not stm:
-        return store
     try:
-        return _with_buffer(store, stm, stm_size=stm_size, namespace=namespace)
+        if index_url is not None:
+            engine = _opener(index_url, INDEXES, INDEX_PLUGINS, kind="index")(index_url)
+            store = replace(store, index=IndexBeside(store.log, engine, encoder=encoder))
+        if stm:
+            store = _with_buffer(store, stm, stm_size=stm_size, namespace=namespace)
     except BaseException:
         store.close()
         raise
+    return store
 
 
 def check_location(location: Any) -> None:
@@ -65,6 +76,7 @@ def sqlite_path(url: str) -> str | None:
     """
     if not url:
         raise InvalidInputError("the store's URL is empty: pass a path or a URL")
+    url, _ = split_index(url)
     if url.startswith(SQLITE):
         return url.removeprefix(SQLITE) or IN_MEMORY
     if url.startswith("sqlite:"):
@@ -72,14 +84,29 @@ def sqlite_path(url: str) -> str | None:
     return None if "://" in url else url
 
 
-def _opener(url: str) -> tuple[str, str]:
+def _opener(url: str, known: Mapping[str, str], plugins: str, *, kind: str) -> Callable[..., Any]:
+    """Returns the function that opens a URL, by its scheme."""
     scheme = url.partition("://")[0].lower()
-    if scheme in OPENERS:
-        return OPENERS[scheme]
-    hint = "; Redis holds the recency buffer only: pass it as stm" if "redis" in scheme else ""
+    if scheme in known:
+        module, _, function = known[scheme].partition(":")
+        return cast("Callable[..., Any]", getattr(importlib.import_module(module), function))
+    for plugin in entry_points(group=plugins, name=scheme):
+        return cast("Callable[..., Any]", plugin.load())
+    if kind == "index":
+        raise InvalidInputError(
+            f"{redacted(url)}: no index has the scheme {scheme!r}; use qdrant://"
+        )
+    hint = ""
+    if "redis" in scheme:
+        hint = "; Redis holds the recency buffer only: pass it as stm"
+    elif scheme in INDEXES:
+        hint = (
+            f"; Qdrant holds the index only: sqlite:///FILE.db?index={redacted(url)}. To copy a "
+            f"store that an older gcmem kept there: gcmem migrate {redacted(url)} sqlite:///FILE.db"
+        )
     raise InvalidInputError(
-        f"{redacted(url)}: no store has the scheme {scheme!r}; use a path, sqlite:///, "
-        f"postgresql:// or qdrant://{hint}"
+        f"{redacted(url)}: no store has the scheme {scheme!r}; use a path, sqlite:/// or "
+        f"postgresql://{hint}"
     )
 
 

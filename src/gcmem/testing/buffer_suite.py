@@ -32,7 +32,7 @@ class BufferSuite(StoreHarness):
         """An erased chunk disappears, and an older one takes its place."""
         stored = self.put(store, *(chunk(f"n{n}", day=n) for n in range(6)))
         assert texts(store.buffer.recent(EVERYTHING))[0] == "n5"
-        store.log.delete([stored[5].id])
+        store.delete([stored[5].id])
         assert texts(store.buffer.recent(EVERYTHING)) == ["n4", "n3", "n2", "n1", "n0"]
 
     def test_buffer_has_what_another_instance_pushed(self, store: Store, other: Store) -> None:

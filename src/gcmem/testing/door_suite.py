@@ -47,7 +47,7 @@ class DoorSuite(StoreHarness):
         vectors = self.encoder.encode(["good", "bad"])
         batch = [chunk("good"), replace(chunk("bad"), **fields)]
         with pytest.raises(InvalidInputError):
-            store.log.append(batch, vectors, encoder_id=self.encoder.id)
+            store.append(batch, vectors, encoder_id=self.encoder.id)
         assert list(store.log.scan(EVERYTHING)) == [kept]
 
     @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ class DoorSuite(StoreHarness):
         self.put(store, chunk("kept"))
         vectors = spoil(self.encoder.encode(["good", "bad"]))
         with pytest.raises(EncoderError, match=self.encoder.id):
-            store.log.append([chunk("good"), chunk("bad")], vectors, encoder_id=self.encoder.id)
+            store.append([chunk("good"), chunk("bad")], vectors, encoder_id=self.encoder.id)
         assert texts(store.log.scan(EVERYTHING)) == ["kept"]
         assert self.found(store, "kept") == ["kept"]
 
@@ -91,7 +91,7 @@ class DoorSuite(StoreHarness):
         self.put(store, chunk("kept"))
         vectors = HashEncoder(dimensions=self.encoder.dimensions - 1).encode(["short"])
         with pytest.raises((EncoderError, StoreError)):
-            store.log.append([chunk("short")], vectors, encoder_id=self.encoder.id)
+            store.append([chunk("short")], vectors, encoder_id=self.encoder.id)
         assert texts(store.log.scan(EVERYTHING)) == ["kept"]
         assert self.found(store, "kept") == ["kept"]
 
@@ -100,7 +100,7 @@ class DoorSuite(StoreHarness):
         """An encoder may compute in another precision; what is stored is the same."""
         self.put(store, chunk("tea"))
         vectors = self.encoder.encode(["coffee"]).astype(kind)
-        store.log.append([chunk("coffee")], vectors, encoder_id=self.encoder.id)
+        store.append([chunk("coffee")], vectors, encoder_id=self.encoder.id)
         assert sorted(self.found(store, "tea")) == ["coffee", "tea"]
         assert self.found(store, "coffee")[0] == "coffee"
 
@@ -117,6 +117,6 @@ class DoorSuite(StoreHarness):
 
         self.put(store, chunk("tea"))
         with pytest.raises(EncoderError, match="broken@1"):
-            store.log.reindex(Broken())
-        assert store.log.encoder_id == self.encoder.id
+            store.index.rebuild(Broken())
+        assert store.index.encoder_id == self.encoder.id
         assert self.found(store, "tea") == ["tea"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gcmem.errors import EncoderMismatchError, InvalidInputError
-from gcmem.protocols import Store, VectorSource
+from gcmem.protocols import ScoreKey, Store
 from gcmem.testing.fakes import HashEncoder
 from gcmem.testing.store_harness import EVERYTHING, START, StoreHarness, chunk, texts
 from gcmem.types import ChunkFilter, Scope
@@ -39,7 +39,7 @@ class LogSuite(StoreHarness):
     def test_nothing_appended_is_nothing_stored(self, store: Store) -> None:
         """An empty batch is fine."""
         empty = self.encoder.encode([])
-        assert store.log.append([], empty, encoder_id=self.encoder.id) == ()
+        assert store.append([], empty, encoder_id=self.encoder.id) == ()
         assert store.log.count(EVERYTHING) == 0
         assert list(store.log.scan(EVERYTHING)) == []
 
@@ -103,7 +103,7 @@ class LogSuite(StoreHarness):
         self.put(store, chunk("a"))
         other = HashEncoder(name="other")
         with pytest.raises(EncoderMismatchError):
-            store.log.append([chunk("b")], other.encode(["b"]), encoder_id=other.id)
+            store.append([chunk("b")], other.encode(["b"]), encoder_id=other.id)
         assert store.log.count(EVERYTHING) == 1
 
     def test_scan_orders_by_log_or_by_event_time(self, store: Store) -> None:
@@ -245,9 +245,9 @@ class LogSuite(StoreHarness):
         """Unknown and repeated ids are ignored, and a second deletion finds nothing."""
         stored = self.put(store, *(chunk(f"tea {n}", day=n) for n in range(4)))
         gone = [stored[0].id, stored[2].id]
-        assert store.log.delete([]) == 0
-        assert store.log.delete([*gone, gone[0], "no such id"]) == 2
-        assert store.log.delete(gone) == 0
+        assert store.delete([]) == 0
+        assert store.delete([*gone, gone[0], "no such id"]) == 2
+        assert store.delete(gone) == 0
         assert texts(store.log.scan(EVERYTHING)) == ["tea 1", "tea 3"]
         assert store.log.get(gone) == {}
         assert store.log.set_metadata(gone[0], {}) is None
@@ -255,42 +255,41 @@ class LogSuite(StoreHarness):
     def test_sequence_numbers_are_not_used_again(self, store: Store) -> None:
         """The number of an erased chunk stays taken."""
         (first,) = self.put(store, chunk("a"))
-        store.log.delete([first.id])
+        store.delete([first.id])
         (second,) = self.put(store, chunk("b"))
         assert (second.seq or 0) > (first.seq or 0)
 
     def test_everything_is_there_when_opened_again(self, tmp_path: Path) -> None:
-        """Closing loses nothing: chunks, metadata, vectors, verdicts, the last number."""
+        """Closing loses nothing: chunks, metadata, vectors, scores, the last number."""
         if not self.durable:
             return
         first = self.make_store(tmp_path, self.encoder)
         a, b, c = self.put(first, *(chunk(f"tea {n}", day=n) for n in range(3)))
         kept = [a, first.log.set_metadata(b.id, {"tag": "new"})]
-        first.log.delete([c.id])
-        if first.verdicts is not None:
-            first.verdicts.put("oracle@1", "q", {(a.id, b.id): 0.5})
+        first.delete([c.id])
+        key = ScoreKey(scorer="model@1", question="q")
+        if first.scores is not None:
+            first.scores.put(key, {(a.id, b.id): 0.5})
         first.close()
         again = self.make_store(tmp_path, self.encoder)
-        assert again.log.encoder_id == self.encoder.id
+        assert again.index.encoder_id == self.encoder.id
         assert list(again.log.scan(EVERYTHING)) == kept
         assert sorted(self.found(again, "tea")) == ["tea 0", "tea 1"]
         assert texts(again.buffer.recent(EVERYTHING)) == ["tea 1", "tea 0"]
-        if again.verdicts is not None:
-            assert again.verdicts.get("oracle@1", "q", [(a.id, b.id)]) == {(a.id, b.id): 0.5}
+        if again.scores is not None:
+            assert again.scores.get(key, [(a.id, b.id)]) == {(a.id, b.id): 0.5}
         (d,) = self.put(again, chunk("tea 3"))
         assert (d.seq or 0) > (c.seq or 0)
         again.close()
 
-    def test_a_log_that_gives_vectors_gives_those_that_were_stored(self, store: Store) -> None:
+    def test_the_index_returns_the_vectors_that_were_stored(self, store: Store) -> None:
         """A migration can reuse stored vectors; unknown ids are left out."""
-        if not isinstance(store.log, VectorSource):
-            return
         a, b = self.put(store, chunk("tea"), chunk("coffee"))
-        found = store.log.vectors([b.id, a.id, "unknown"])
+        found = store.index.vectors([b.id, a.id, "unknown"])
         assert found.keys() == {a.id, b.id}
         wanted = self.encoder.encode(["tea", "coffee"])
         np.testing.assert_allclose([found[a.id], found[b.id]], wanted, atol=1e-6)
-        assert store.log.vectors([]) == {}
+        assert store.index.vectors([]) == {}
 
     def test_reindex_swaps_the_vectors_and_reports_progress(self, store: Store) -> None:
         """Every chunk is re-embedded and none is lost; searches use the old vectors meanwhile."""
@@ -299,16 +298,16 @@ class LogSuite(StoreHarness):
         other = HashEncoder(name="other", dimensions=16)
 
         def look(done: int, total: int) -> None:
-            assert store.log.encoder_id == self.encoder.id
+            assert store.index.encoder_id == self.encoder.id
             assert "tea 7" in self.found(store, "tea 7")
             if not seen:
                 late = chunk("added meanwhile")
                 vector = self.encoder.encode([late.text])
-                store.log.append([late], vector, encoder_id=self.encoder.id)
+                store.append([late], vector, encoder_id=self.encoder.id)
             seen.append((done, total))
 
-        assert store.log.reindex(other, progress=look) == 301
-        assert store.log.encoder_id == other.id
+        assert store.index.rebuild(other, progress=look) == 301
+        assert store.index.encoder_id == other.id
         assert seen[0] == (0, 300)
         assert store.log.count(EVERYTHING) == 301
         with pytest.raises(EncoderMismatchError):
@@ -321,7 +320,7 @@ class LogSuite(StoreHarness):
         first = self.make_store(tmp_path, self.encoder)
         self.put(first, *(chunk(f"tea {n}") for n in range(20)))
         other = HashEncoder(name="other", dimensions=16)
-        first.log.reindex(other)
+        first.index.rebuild(other)
         first.close()
         again = self.make_store(tmp_path, other)
         hits = again.index.search(other.encode(["tea 7"]), k=20, where=EVERYTHING)[0]

@@ -46,8 +46,6 @@ class StoreHarness(ABC):
     """Whether stored chunks are still there when the store is opened again."""
     shared = True
     """Whether several instances may use one store at the same time."""
-    in_order = True
-    """Whether sequence numbers become visible in order, even with concurrent writers."""
 
     @abstractmethod
     def make_store(self, tmp_path: Path, encoder: Encoder) -> Store:
@@ -75,11 +73,9 @@ class StoreHarness(ABC):
         other.close()
 
     def put(self, store: Store, *chunks: Chunk) -> tuple[Chunk, ...]:
-        """Appends chunks to the log and the buffer."""
+        """Appends chunks to the store."""
         vectors = self.encoder.encode(texts(chunks))
-        stored = store.log.append(chunks, vectors, encoder_id=self.encoder.id)
-        store.buffer.push(stored)
-        return stored
+        return store.append(chunks, vectors, encoder_id=self.encoder.id)
 
     def found(self, store: Store, query: str, where: ChunkFilter = EVERYTHING) -> list[str]:
         """Returns the texts that the index finds, best first."""

@@ -12,9 +12,10 @@ from __future__ import annotations
 from gcmem.testing.buffer_suite import BufferSuite
 from gcmem.testing.door_suite import DoorSuite
 from gcmem.testing.index_suite import IndexSuite
+from gcmem.testing.ledger_suite import LedgerSuite
 from gcmem.testing.log_suite import LogSuite
+from gcmem.testing.scores_suite import ScoresSuite
 from gcmem.testing.store_harness import EVERYTHING, START, StoreHarness, chunk
-from gcmem.testing.verdicts_suite import VerdictsSuite
 from gcmem.testing.writers_suite import WritersSuite
 
 __all__ = [
@@ -23,14 +24,17 @@ __all__ = [
     "BufferSuite",
     "DoorSuite",
     "IndexSuite",
+    "LedgerSuite",
     "LogSuite",
+    "ScoresSuite",
     "StoreHarness",
     "StoreSuite",
-    "VerdictsSuite",
     "WritersSuite",
     "chunk",
 ]
 
 
-class StoreSuite(LogSuite, DoorSuite, IndexSuite, BufferSuite, VerdictsSuite, WritersSuite):
-    """Requirements on a whole store: index, buffer and verdicts agree with the log."""
+class StoreSuite(
+    LogSuite, DoorSuite, IndexSuite, BufferSuite, ScoresSuite, LedgerSuite, WritersSuite
+):
+    """Requirements on a whole store: all that is derived agrees with the log."""

@@ -16,7 +16,7 @@ from gcmem.transfer.jsonl import FORMAT, JsonlFile, open_binary
 from gcmem.transfer.mem0 import Mem0File
 from gcmem.transfer.parquet import MAGIC, ParquetFile
 from gcmem.transfer.rows import ForeignRows, Source
-from gcmem.transfer.stores import LogRows, open_store
+from gcmem.transfer.stores import StoreRows, open_store
 from gcmem.transfer.verifying import Verified, verify
 from gcmem.types import TRUSTED, check_choice
 
@@ -25,8 +25,8 @@ __all__ = [
     "Exported",
     "FileFormat",
     "FileOrigin",
-    "LogRows",
     "Moved",
+    "StoreRows",
     "Verified",
     "export_file",
     "import_file",
@@ -111,7 +111,7 @@ def migrate(
     """
     if source.log.location == target.log.location:
         raise InvalidInputError(f"{source.log.location} is both source and target")
-    rows = LogRows(source.log)
+    rows = StoreRows(source)
     copied = copy_rows(
         rows,
         target,

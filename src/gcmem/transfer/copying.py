@@ -60,7 +60,7 @@ def copy_rows(
     A bad row raises an error and its batch is not stored, unless `skip_bad` leaves such rows out.
     Rows without a recording time get `now`. No row gets more trust than `max_trust`.
     """
-    stored_with = store.log.encoder_id
+    stored_with = store.index.encoder_id
     if stored_with not in (None, encoder.id):
         raise EncoderMismatchError(
             stored=str(stored_with), given=encoder.id, location=store.log.location
@@ -162,7 +162,7 @@ def _append(
         row.chunk if row.chunk.recorded_at else replace(row.chunk, recorded_at=now) for row in rows
     ]
     try:
-        stored = store.log.append(chunks, vectors, encoder_id=encoder.id)
+        stored = store.append(chunks, vectors, encoder_id=encoder.id)
     except InvalidInputError:
         # Another import may have stored some of these rows first; store the rest.
         known = store.log.get([chunk.id for chunk in chunks])
@@ -171,7 +171,6 @@ def _append(
         missing = [row for row in rows if row.chunk.id not in known]
         _append(store, missing, encoder=encoder, now=now, reuse=reuse, tally=tally)
     else:
-        store.buffer.push(stored)
         tally.added += len(stored)
         tally.embedded += embedded
 

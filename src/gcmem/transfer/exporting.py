@@ -18,9 +18,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from gcmem.errors import InvalidInputError, StoreUnavailableError
+from gcmem.errors import StoreUnavailableError
 from gcmem.private_files import make_private_file, write_private
-from gcmem.protocols import ChunkLog, Progress, VectorSource
+from gcmem.protocols import ChunkLog, Progress, Store
 from gcmem.transfer.jsonl import Header, JsonlFile, end_line, line_of, open_binary
 from gcmem.transfer.parquet import load_pyarrow, write_parquet
 from gcmem.transfer.rows import (
@@ -32,7 +32,7 @@ from gcmem.transfer.rows import (
     packed,
     record_of,
 )
-from gcmem.transfer.stores import BATCH, LogRows, last_seq
+from gcmem.transfer.stores import BATCH, StoreRows
 from gcmem.types import ChunkFilter
 
 FileFormat = Literal["jsonl", "parquet"]
@@ -63,7 +63,7 @@ class _Cursor:
 
 
 def export_file(
-    log: ChunkLog,
+    store: Store,
     path: Path,
     *,
     where: ChunkFilter | None = None,
@@ -77,16 +77,14 @@ def export_file(
     call continues where it stopped.
     """
     format = format or ("parquet" if path.suffix == ".parquet" else "jsonl")
-    if vectors and not isinstance(log, VectorSource):
-        raise InvalidInputError(f"{log.location} can't export vectors; export without them")
     if format == "parquet":
         load_pyarrow()  # reports a missing extra now, not after all rows are written
     part = _Part(path, packed=path.suffix == ".gz" and format == "jsonl")
     where = where or ChunkFilter()
     try:
-        cursor, resumed_from = part.begin(log, where=where, vectors=vectors)
-        cursor = _write_rows(part, cursor, log, where=where, progress=progress)
-        cursor = _drop_forgotten(part, cursor, log)
+        cursor, resumed_from = part.begin(store, where=where, vectors=vectors)
+        cursor = _write_rows(part, cursor, store, where=where, progress=progress)
+        cursor = _drop_forgotten(part, cursor, store.log)
         part.append(end_line(count=cursor.rows, digest=cursor.digest))
         if format == "jsonl":
             os.replace(part.rows, path)
@@ -113,13 +111,13 @@ def export_file(
 def _write_rows(
     part: _Part,
     cursor: _Cursor,
-    log: ChunkLog,
+    store: Store,
     *,
     where: ChunkFilter,
     progress: Progress | None,
 ) -> _Cursor:
     header = Header(**cursor.header)
-    rows = LogRows(log, where=where, after_seq=cursor.seq, up_to_seq=cursor.up_to_seq)
+    rows = StoreRows(store, where=where, after_seq=cursor.seq, up_to_seq=cursor.up_to_seq)
     lines: list[bytes] = []
     digest, count, seq = cursor.digest, cursor.rows, cursor.seq
 
@@ -178,12 +176,12 @@ class _Part:
         self._packed = packed
         self.size_bytes = 0
 
-    def begin(self, log: ChunkLog, *, where: ChunkFilter, vectors: bool) -> tuple[_Cursor, int]:
+    def begin(self, store: Store, *, where: ChunkFilter, vectors: bool) -> tuple[_Cursor, int]:
         """Returns where to continue, and how many rows are written already."""
-        scope = where.scope
+        scope, encoder_id = where.scope, store.index.encoder_id
         request = {
-            "store": log.location,
-            "encoder": log.encoder_id,
+            "store": store.log.location,
+            "encoder": encoder_id,
             "scope": [scope.user_id, scope.agent_id, scope.run_id],
             "vectors": vectors,
             "packed": self._packed,
@@ -192,9 +190,11 @@ class _Part:
         if known is not None and known.request == request:
             self.size_bytes = known.size_bytes
             return known, known.rows
-        header = Header(encoder=log.encoder_id, vectors=vectors, count=log.count(where))
+        header = Header(encoder=encoder_id, vectors=vectors, count=store.log.count(where))
         self._begin(header.line())
-        return _Cursor(request=request, header=asdict(header), up_to_seq=last_seq(log)), 0
+        return _Cursor(
+            request=request, header=asdict(header), up_to_seq=store.log.state().last_seq
+        ), 0
 
     def append(self, content: bytes) -> None:
         """Writes after the safe rows; compresses each piece separately, so it can be truncated."""

@@ -35,9 +35,9 @@ def fill(memory: Memory) -> None:
             )
             for number in range(start, start + BATCH)
         ]
-        memory.store.log.append(chunks, vectors, encoder_id=memory.encoder.id)
-    assert memory.store.verdicts is not None
-    memory.store.verdicts.link(
+        memory.store.append(chunks, vectors, encoder_id=memory.encoder.id)
+    assert memory.store.ledger is not None
+    memory.store.ledger.record(
         [
             Conflict(older=f"c{n}", newer=f"c{n + 3}", score=0.9, oracle=memory.oracle.id)
             for n in range(0, MANY - 3, 7)

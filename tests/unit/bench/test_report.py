@@ -10,7 +10,7 @@ from gcmem.bench.report.compare import compare_runs
 from gcmem.bench.report.writing import disagreements, write_report
 from gcmem.bench.run.grid import Grid
 from gcmem.bench.run.runner import run_grid
-from gcmem.protocols import ConflictOracle, VerdictCache
+from gcmem.protocols import ConflictOracle, ScoreCache
 from gcmem.testing import HashEncoder, RuleOracle
 
 TEXTS = Texts(HashEncoder(dimensions=64))
@@ -24,7 +24,7 @@ GRID = Grid(
 )
 
 
-def no_oracle(name: str, cache: VerdictCache | None) -> ConflictOracle:
+def no_oracle(name: str, cache: ScoreCache | None) -> ConflictOracle:
     return RuleOracle(lambda a, b: False)
 
 

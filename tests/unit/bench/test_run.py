@@ -18,7 +18,7 @@ from gcmem.bench.run.runner import run_grid, spread
 from gcmem.bench.run.scoring import contains_answer
 from gcmem.bench.theory.thresholds import threshold_rows
 from gcmem.errors import InvalidInputError, ModelUnavailableError
-from gcmem.protocols import ConflictOracle, Reader, VerdictCache
+from gcmem.protocols import ConflictOracle, Reader, ScoreCache
 from gcmem.testing import HashEncoder, RuleOracle, ScriptedChat
 from gcmem.types import Chunk, Prompt, Reading
 
@@ -27,7 +27,7 @@ SMALL = Grid(
 )
 
 
-def no_oracle(name: str, cache: VerdictCache | None) -> ConflictOracle:
+def no_oracle(name: str, cache: ScoreCache | None) -> ConflictOracle:
     return RuleOracle(lambda a, b: False)
 
 

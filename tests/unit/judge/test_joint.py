@@ -12,7 +12,7 @@ from gcmem import Candidate, CandidateSet, Chunk, Scope
 from gcmem.judge import GoldOracle, JointOracle
 from gcmem.judge.local.timeline import posterior
 from gcmem.resolve import temporal_dominance
-from gcmem.store import SQLiteVerdicts
+from gcmem.store import SQLiteScores
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OPTIONS = ("meat", "plants")
@@ -112,7 +112,7 @@ def test_two_users_never_meet_on_one_timeline() -> None:
 
 
 def test_stances_are_read_once() -> None:
-    script, cache = Script(), SQLiteVerdicts()
+    script, cache = Script(), SQLiteScores()
     oracle = JointOracle(script, GoldOracle([]), cache=cache)
     first = oracle.judge(memory("m", "m", "p", "p"))
     assert oracle.judge(memory("m", "m", "p", "p")) == first

@@ -15,8 +15,8 @@ from gcmem.errors import InvalidInputError
 from gcmem.judge import Focus, GoldOracle, JointOracle, LocalClassifier, PairwiseOracle, TopicGate
 from gcmem.judge.local.cross_encoder import CrossEncoder
 from gcmem.judge.recipe import shipped_recipe
-from gcmem.protocols import ConflictOracle
-from gcmem.store import SQLiteVerdicts
+from gcmem.protocols import ConflictOracle, ScoreKey
+from gcmem.store import SQLiteScores
 from gcmem.testing import HashEncoder
 from tests.conftest import day
 
@@ -115,10 +115,10 @@ class Glancing(Recording):
 
 
 def test_what_a_glance_finds_likeliest_is_read_first_and_glances_are_kept() -> None:
-    verdicts = SQLiteVerdicts()
+    scores = SQLiteScores()
     chunks = [Chunk(id=f"n{n}", text=f"word {n}", at=day(n), seq=n + 1) for n in range(5)]
     first, again = Glancing(), Glancing()
-    found = PairwiseOracle(first, cache=verdicts).judge(candidates(*chunks))
+    found = PairwiseOracle(first, cache=scores).judge(candidates(*chunks))
     assert {(c.older, c.newer) for c in found} == {("n0", "n3"), ("n1", "n3"), ("n2", "n3")}
     assert [pair for _, pair in first.asked] == [
         ("word 0", "word 3"),
@@ -126,9 +126,9 @@ def test_what_a_glance_finds_likeliest_is_read_first_and_glances_are_kept() -> N
         ("word 2", "word 3"),
         ("word 3", "word 4"),
     ]
-    assert PairwiseOracle(again, cache=verdicts).judge(candidates(*chunks)) == found
+    assert PairwiseOracle(again, cache=scores).judge(candidates(*chunks)) == found
     assert (again.asked, again.glanced) == ([], [])
-    verdicts.close()
+    scores.close()
 
 
 def test_what_has_contradicted_one_chunk_is_held_against_all_that_said_the_same() -> None:
@@ -181,18 +181,18 @@ class Doubtful(Recording):
 
 
 def test_asked_again_the_witness_is_the_same_and_nothing_more_is_read() -> None:
-    verdicts = SQLiteVerdicts()
+    scores = SQLiteScores()
     old = Chunk(id="o", text="old", at=day(0), seq=1)
     one = Chunk(id="a", text="first", at=day(1), seq=2, scope=Scope(user_id="x"))
     two = Chunk(id="b", text="second", at=day(1), seq=2, scope=Scope(user_id="x"))
     asked = candidates(replace(old, scope=Scope(user_id="x")), one, two)
     classifier = Doubtful()
-    oracle = PairwiseOracle(classifier, cache=verdicts, threshold=0.55)
+    oracle = PairwiseOracle(classifier, cache=scores, threshold=0.55)
     found = oracle.judge(asked)
     read = len(classifier.asked)
     assert oracle.judge(asked) == found
     assert len(classifier.asked) == read
-    verdicts.close()
+    scores.close()
 
 
 def test_a_dated_chunk_does_not_take_the_place_of_what_can_not_be_ordered() -> None:
@@ -217,20 +217,21 @@ class _Line(HashEncoder):
 
 
 def test_what_the_cache_knows_is_not_judged_again() -> None:
-    verdicts = SQLiteVerdicts()
+    scores = SQLiteScores()
     pair = candidates(
         Chunk(id="o", text="old", at=day(1), seq=1), Chunk(id="n", text="new", at=day(2), seq=2)
     )
     first, second, other = Recording(), Recording(), Recording()
     other.id = "other@1"
-    found = PairwiseOracle(first, cache=verdicts).judge(pair)
-    assert PairwiseOracle(second, cache=verdicts).judge(pair) == found
-    PairwiseOracle(other, cache=verdicts).judge(pair)
+    found = PairwiseOracle(first, cache=scores).judge(pair)
+    assert PairwiseOracle(second, cache=scores).judge(pair) == found
+    PairwiseOracle(other, cache=scores).judge(pair)
     assert [len(c.asked) for c in (first, second, other)] == [1, 0, 1]
-    assert verdicts.get("recording@1", "another question", [("o", "n")]) == {}
-    verdicts.put("recording@1", "q", {("o", "n"): float("nan"), ("o", "m"): 0.5})
-    assert verdicts.get("recording@1", "q", [("o", "n"), ("o", "m")]) == {("o", "m"): 0.5}
-    verdicts.close()
+    key = ScoreKey(scorer="recording@1", question="q")
+    assert scores.get(replace(key, question="another question"), [("o", "n")]) == {}
+    scores.put(key, {("o", "n"): float("nan"), ("o", "m"): 0.5})
+    assert scores.get(key, [("o", "n"), ("o", "m")]) == {("o", "m"): 0.5}
+    scores.close()
 
 
 @pytest.mark.parametrize("question", ["tea", ""])
@@ -348,14 +349,14 @@ def test_an_id_names_everything_that_decides() -> None:
 
 
 def test_scores_of_a_focused_and_a_plain_oracle_are_kept_apart() -> None:
-    verdicts = SQLiteVerdicts()
+    scores = SQLiteScores()
     pair = (
         Chunk(id="o", text="I work at Google. My dog is Rex.", at=day(1)),
         Chunk(id="n", text="I work at Meta.", at=day(2)),
     )
-    focused = PairwiseOracle(Recording(), focus=Focus(HashEncoder()), cache=verdicts)
+    focused = PairwiseOracle(Recording(), focus=Focus(HashEncoder()), cache=scores)
     plain = Recording()
     focused.judge(candidates(*pair))
-    PairwiseOracle(plain, cache=verdicts).judge(candidates(*pair))
+    PairwiseOracle(plain, cache=scores).judge(candidates(*pair))
     assert plain.asked  # it did not take the other's score for its own
-    verdicts.close()
+    scores.close()

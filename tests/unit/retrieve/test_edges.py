@@ -14,6 +14,7 @@ from gcmem.retrieve import retrieve
 from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.types import CandidateSet, ChunkFilter
+from tests.conftest import newer_ends
 
 ENCODER = HashEncoder()
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,14 +29,14 @@ def filled(*texts: str) -> Store:
     chunks = [
         Chunk(id=str(n), text=text, at=day(n), recorded_at=day(n)) for n, text in enumerate(texts)
     ]
-    store.log.append(chunks, ENCODER.encode(texts), encoder_id=ENCODER.id)
+    store.append(chunks, ENCODER.encode(texts), encoder_id=ENCODER.id)
     return store
 
 
 def edge(store: Store, older: int, newer: int) -> None:
-    assert store.verdicts is not None
+    assert store.ledger is not None
     found = Conflict(older=str(older), newer=str(newer), score=0.9, oracle="rule@1")
-    store.verdicts.link([found])
+    store.ledger.record([found])
 
 
 def found(store: Store, query: str, *, as_of: datetime | None = None) -> CandidateSet:
@@ -87,10 +88,9 @@ def test_erasing_a_chunk_erases_its_edges(tmp_path: Path) -> None:
                 require_qualified=False) as memory:  # fmt: skip
         first, second = (memory.add(text, at=day(n))[0] for n, text in enumerate(("a x", "a y")))
         memory.search("a")
-        assert memory.store.verdicts is not None
-        assert memory.store.verdicts.witnesses("rule@1", [first.id]) == {first.id: [second.id]}
+        assert newer_ends(memory.store, "rule@1", [first.id]) == {first.id: [second.id]}
         memory.delete(second.id)
-        assert memory.store.verdicts.witnesses("rule@1", [first.id]) == {}
+        assert newer_ends(memory.store, "rule@1", [first.id]) == {}
 
 
 def test_linking_ahead_finds_what_a_search_would_miss() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gcmem import Chunk
 from gcmem.protocols import Store
-from gcmem.retrieve import retrieve, search_frontier
+from gcmem.retrieve import retrieve
 from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder
 from gcmem.types import ChunkFilter, Strategy
@@ -29,7 +29,7 @@ def filled(texts: list[str], days: list[int] | None = None) -> Store:
         Chunk(id=str(n), text=text, at=day(at), recorded_at=day(0))
         for n, (text, at) in enumerate(zip(texts, days or range(len(texts)), strict=True))
     ]
-    store.log.append(chunks, ENCODER.encode(texts), encoder_id=ENCODER.id)
+    store.append(chunks, ENCODER.encode(texts), encoder_id=ENCODER.id)
     return store
 
 
@@ -93,13 +93,3 @@ def test_the_frontier_is_what_fewer_newer_chunks_match(
         if sum(scores[newer] >= scores[n] for newer in newest_first[:place]) < depth
     ]
     assert [int(chunk_id) for chunk_id, _ in found] == expected
-
-
-def test_an_engine_that_knows_only_ranges_finds_the_same_frontier() -> None:
-    words = [f"note {n} {n * 7 % 13} {n * 5 % 11}" for n in range(100)]
-    store = filled(words)
-    query = ENCODER.encode(["note 3 7 5", "note 5 2 8"])
-    for where in (EVERYTHING, ChunkFilter(as_of=day(60)), ChunkFilter(after=day(20))):
-        exact = store.index.search(query, k=0, where=where, frontier=2)
-        ranges = search_frontier(store.index, store.log, query, depth=2, where=where)
-        assert [[i for i, _ in hits] for hits in ranges] == [[i for i, _ in hits] for hits in exact]

@@ -15,7 +15,7 @@ import pytest
 from gcmem import Memory, reindex
 from gcmem.errors import EncoderError, StoreCorruptError
 from gcmem.store.postgres import open_postgres
-from gcmem.store.urls import open_url
+from gcmem.store.urls import open_store
 from gcmem.testing import HashEncoder
 from gcmem.vectors import count_unusable
 from tests.unit.cli.test_commands import gcmem
@@ -105,12 +105,16 @@ def test_a_store_with_bad_vectors_says_so_and_is_mended_by_reindex(
     with Memory(path, encoder=encoder) as memory:
         with pytest.raises(StoreCorruptError, match=r"2 of 5 vectors.*gcmem reindex"):
             memory.search("tea")
-        assert count_unusable(memory.store.log, dimensions=encoder.dimensions) == 2
+        assert (
+            count_unusable(memory.store.log, memory.store.index, dimensions=encoder.dimensions) == 2
+        )
         assert len(memory.get_all()) == 5
     assert reindex(path, encoder=encoder) == 5
     with Memory(path, encoder=encoder) as memory:
         assert len(memory.search("tea").candidates) == 5
-        assert count_unusable(memory.store.log, dimensions=encoder.dimensions) == 0
+        assert (
+            count_unusable(memory.store.log, memory.store.index, dimensions=encoder.dimensions) == 0
+        )
 
 
 def test_a_bad_vector_is_not_moved_to_another_store(tmp_path: Path) -> None:
@@ -122,11 +126,11 @@ def test_a_bad_vector_is_not_moved_to_another_store(tmp_path: Path) -> None:
         memory.add([f"tea {n}" for n in range(5)])
     for change in SPOILT.values():
         spoil_rows(path, change, count=2)
-        source = open_url(str(path), encoder=encoder, stm_size=0)
-        target = open_url(":memory:", encoder=encoder, stm_size=0)
+        source = open_store(str(path), encoder=encoder, stm_size=0)
+        target = open_store(":memory:", encoder=encoder, stm_size=0)
         moved = migrate(source, target, encoder=encoder)
         assert (moved.copied.added, moved.copied.embedded) == (5, 2)
-        assert count_unusable(target.log, dimensions=encoder.dimensions) == 0
+        assert count_unusable(target.log, target.index, dimensions=encoder.dimensions) == 0
         target.close()
         source.close()
         reindex(path, encoder=encoder)
@@ -165,14 +169,14 @@ def test_bad_vectors_in_postgresql_are_counted_and_mended(postgres_url: str) -> 
         store=open_postgres(postgres_url, encoder=encoder, stm_size=5), encoder=encoder
     ) as memory:
         memory.add([f"tea {n}" for n in range(4)])
-        log = memory.store.log
+        log, index = memory.store.log, memory.store.index
         # PostgreSQL takes no vector that is not finite, but any length and any width.
         with log._database.transaction() as connection:  # type: ignore[attr-defined]
             connection.execute("UPDATE gcmem_vectors SET vector = vector * vector WHERE seq = 1")
             connection.execute("UPDATE gcmem_vectors SET vector = '[1, 0]' WHERE seq = 2")
-        assert count_unusable(log, dimensions=encoder.dimensions) == 2
+        assert count_unusable(log, index, dimensions=encoder.dimensions) == 2
         with pytest.raises(StoreCorruptError, match="gcmem reindex"):
             memory.search("tea")
-        assert log.reindex(encoder) == 4
-        assert count_unusable(log, dimensions=encoder.dimensions) == 0
+        assert index.rebuild(encoder) == 4
+        assert count_unusable(log, index, dimensions=encoder.dimensions) == 0
         assert len(memory.search("tea").candidates) == 4

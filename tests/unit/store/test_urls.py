@@ -16,7 +16,7 @@ from gcmem.store import LogBuffer, open_embedded
 from gcmem.store.redact import redacted
 from gcmem.store.redis.buffer import RedisBuffer
 from gcmem.store.redis.client import RedisSettings, connector, split_settings
-from gcmem.store.urls import open_url
+from gcmem.store.urls import open_store
 from gcmem.testing import HashEncoder
 
 ENCODER = HashEncoder()
@@ -36,7 +36,7 @@ def test_sqlite_urls_may_be_relative_or_in_memory(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for url in ("sqlite:///notes.db", "sqlite:///:memory:", "sqlite:///"):
-        open_url(url, encoder=ENCODER, stm_size=1).close()
+        open_store(url, encoder=ENCODER, stm_size=1).close()
     assert [path.name for path in tmp_path.iterdir()] == ["notes.db"]
 
 
@@ -45,9 +45,6 @@ def test_sqlite_urls_may_be_relative_or_in_memory(
     [
         ("postgresql", "gcmem.store.postgres", "open_postgres"),
         ("postgres", "gcmem.store.postgres", "open_postgres"),
-        ("qdrant", "gcmem.store.qdrant", "open_qdrant"),
-        ("qdrant+http", "gcmem.store.qdrant", "open_qdrant"),
-        ("qdrant+https", "gcmem.store.qdrant", "open_qdrant"),
     ],
 )
 def test_servers_are_opened_by_their_adapter(
@@ -81,7 +78,7 @@ def test_servers_are_opened_by_their_adapter(
 )
 def test_other_urls_are_refused_with_what_to_write(url: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message) as caught:
-        open_url(url, encoder=ENCODER, stm_size=1)
+        open_store(url, encoder=ENCODER, stm_size=1)
     assert "pw" not in str(caught.value)
 
 
@@ -102,14 +99,14 @@ def test_other_urls_are_refused_with_what_to_write(url: str, message: str) -> No
 )
 def test_a_bad_buffer_url_is_refused_when_it_is_opened(stm: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message) as caught:
-        open_url(":memory:", encoder=ENCODER, stm_size=1, stm=stm)
+        open_store(":memory:", encoder=ENCODER, stm_size=1, stm=stm)
     assert "pw" not in str(caught.value)
 
 
 def test_a_missing_redis_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(MissingExtraError, match=r"gcmem\[redis\]"):
-        open_url(":memory:", encoder=ENCODER, stm_size=1, stm="redis://host")
+        open_store(":memory:", encoder=ENCODER, stm_size=1, stm="redis://host")
 
 
 def test_a_store_of_another_encoder_is_closed_again(tmp_path: Path) -> None:

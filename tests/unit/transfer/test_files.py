@@ -62,14 +62,14 @@ def put(store: Store, count: int, *, first_day: float = 0, name: str = "c") -> N
         )
         for n in range(count)
     ]
-    store.log.append(chunks, ENCODER.encode([c.text for c in chunks]), encoder_id=ENCODER.id)
+    store.append(chunks, ENCODER.encode([c.text for c in chunks]), encoder_id=ENCODER.id)
 
 
 def test_an_export_begins_with_a_header_and_ends_with_a_digest(
     memory: Memory, tmp_path: Path
 ) -> None:
     memory.add("tea", user_id="ana", at=day(1), metadata={"n": 1})
-    done = export_file(memory.store.log, tmp_path / "a.jsonl")
+    done = export_file(memory.store, tmp_path / "a.jsonl")
     header, row, end = map(json.loads, (tmp_path / "a.jsonl").read_text("utf-8").splitlines())
     assert header == {
         "format": "gcmem-chunks", "version": 1, "encoder": "hash-32@1", "vectors": False,
@@ -86,7 +86,7 @@ def test_an_export_is_limited_to_a_scope_and_replaces_the_file(
     file.write_text("something else")
     memory.add("one", user_id="ana")
     memory.add("two", user_id="bob")
-    done = export_file(memory.store.log, file, where=ChunkFilter(scope=Scope(user_id="bob")))
+    done = export_file(memory.store, file, where=ChunkFilter(scope=Scope(user_id="bob")))
     assert done.chunks == 1
     assert gzip.decompress(file.read_bytes()).count(b"\n") == 3
     import_file(file, store, encoder=ENCODER)
@@ -95,12 +95,12 @@ def test_an_export_is_limited_to_a_scope_and_replaces_the_file(
 
 def test_an_export_into_a_folder_that_is_not_there_says_so(memory: Memory, tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailableError, match="can't write"):
-        export_file(memory.store.log, tmp_path / "no" / "a.jsonl")
+        export_file(memory.store, tmp_path / "no" / "a.jsonl")
 
 
 def test_an_export_that_was_stopped_goes_on(memory: Memory, tmp_path: Path) -> None:
     put(memory.store, 2500)
-    whole = export_file(memory.store.log, tmp_path / "whole.jsonl.gz", vectors=True)
+    whole = export_file(memory.store, tmp_path / "whole.jsonl.gz", vectors=True)
     file = tmp_path / "a.jsonl.gz"
 
     def stop(done: int, total: int) -> None:
@@ -108,12 +108,12 @@ def test_an_export_that_was_stopped_goes_on(memory: Memory, tmp_path: Path) -> N
 
     for kept in (1000, 2000):
         with pytest.raises(KeyboardInterrupt):
-            export_file(memory.store.log, file, vectors=True, progress=stop)
+            export_file(memory.store, file, vectors=True, progress=stop)
         assert not file.exists()
         with (tmp_path / "a.jsonl.gz.part").open("ab") as part:
             part.write(b"half a batch")
         assert json.loads((tmp_path / "a.jsonl.gz.part.json").read_text())["rows"] == kept
-    done = export_file(memory.store.log, file, vectors=True)
+    done = export_file(memory.store, file, vectors=True)
     assert (done.resumed_from, done.chunks, done.digest) == (2000, 2500, whole.digest)
     assert gzip.decompress(file.read_bytes()) == gzip.decompress(
         (tmp_path / "whole.jsonl.gz").read_bytes()
@@ -128,8 +128,8 @@ def test_another_export_to_the_same_file_begins_anew(memory: Memory, tmp_path: P
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        export_file(memory.store.log, file, vectors=True, progress=stop)
-    assert export_file(memory.store.log, file).resumed_from == 0
+        export_file(memory.store, file, vectors=True, progress=stop)
+    assert export_file(memory.store, file).resumed_from == 0
 
 
 def test_rows_without_a_header_are_imported(store: Store, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_an_own_row_without_a_field_is_bad(
 ) -> None:
     memory.add("tea")
     file = tmp_path / "a.jsonl"
-    export_file(memory.store.log, file)
+    export_file(memory.store, file)
     header, row, end = map(json.loads, file.read_text("utf-8").splitlines())
     write(file, header, {k: v for k, v in row.items() if k != field}, end)
     with pytest.raises(BadRowError, match=field):
@@ -212,7 +212,7 @@ def test_a_file_that_is_cut_off_or_changed_is_told(
 ) -> None:
     memory.add(["one", "two"], at=day(1))
     file = tmp_path / "a.jsonl"
-    export_file(memory.store.log, file)
+    export_file(memory.store, file)
     lines = file.read_text("utf-8").splitlines()
     for content, said in (
         (lines[:-1], "cut off"),
@@ -235,7 +235,7 @@ def test_a_packed_file_that_is_cut_off_is_told(
 ) -> None:
     memory.add([f"fact {n}" for n in range(50)], at=day(1))
     file = tmp_path / name
-    export_file(memory.store.log, file)
+    export_file(memory.store, file)
     file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(TransferFormatError, match="cut off"):
         import_file(file, store, encoder=ENCODER)
@@ -259,12 +259,12 @@ def test_parquet_without_pyarrow_names_the_extra(
 ) -> None:
     memory.add("tea")
     file = tmp_path / "a.parquet"
-    export_file(memory.store.log, file)
+    export_file(memory.store, file)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match="parquet"):
         import_file(file, store, encoder=ENCODER)
     with pytest.raises(MissingExtraError, match="parquet"):
-        export_file(memory.store.log, tmp_path / "b.parquet")
+        export_file(memory.store, tmp_path / "b.parquet")
     assert not (tmp_path / "b.parquet.part").exists()
 
 
@@ -273,7 +273,7 @@ def test_vectors_of_another_encoder_are_computed_anew(
 ) -> None:
     memory.add("tea")
     file = tmp_path / "a.jsonl"
-    export_file(memory.store.log, file, vectors=True)
+    export_file(memory.store, file, vectors=True)
     other = HashEncoder(name="other")
     fresh = open_embedded(":memory:", encoder=other, stm_size=5)
     assert import_file(file, fresh, encoder=other).copied.embedded == 1
@@ -287,21 +287,21 @@ def test_what_is_there_with_another_text_fails_the_verification(
 ) -> None:
     put(memory.store, 3)
     file = tmp_path / "a.jsonl"
-    export_file(memory.store.log, file)
+    export_file(memory.store, file)
     other = Chunk(id="c1", text="something else", at=day(1), recorded_at=day(1))
-    store.log.append([other], ENCODER.encode([other.text]), encoder_id=ENCODER.id)
+    store.append([other], ENCODER.encode([other.text]), encoder_id=ENCODER.id)
     with pytest.raises(VerificationError, match=r"chunk c1.* differs in text") as caught:
         import_file(file, store, encoder=ENCODER)
     assert len(caught.value.differences) == 1
     assert import_file(file, store, encoder=ENCODER, check=False).verified is None
-    store.log.delete(["c2"])
+    store.delete(["c2"])
     with pytest.raises(VerificationError, match=r"has 3 chunks .* has 2 of .* c2 .*missing"):
         verify(JsonlFile(file), store.log)
 
 
 def test_migrate_copies_everything_once_in_order(memory: Memory, store: Store) -> None:
     put(memory.store, 1200)
-    memory.store.log.delete(["c7"])
+    memory.store.delete(["c7"])
     moved = migrate(memory.store, store, encoder=ENCODER)
     assert (moved.copied.added, moved.copied.embedded, moved.copied.merged) == (1199, 0, False)
     assert moved.verified is not None
@@ -337,7 +337,7 @@ def test_history_merged_into_a_used_store_is_marked_and_never_taken_for_skew(
     put(old, 3, first_day=0, name="port")
     memory.add("port=9", at=day(20))  # recorded NOW, stored before what was recorded long ago
     file = tmp_path / "old.jsonl"
-    export_file(old.log, file)
+    export_file(old, file)
     moved = import_file(file, memory.store, encoder=ENCODER)
     assert moved.copied.merged
     assert moved.verified is not None
@@ -352,7 +352,7 @@ def test_skew_between_writers_survives_a_move(tmp_path: Path, store: Store) -> N
     before = open_embedded(":memory:", encoder=ENCODER, stm_size=5)
     for text, at in (("port=1", day(1) + timedelta(hours=1)), ("port=2", day(1))):
         chunk = Chunk(id=text, text=text, at=at, recorded_at=at)
-        before.log.append([chunk], ENCODER.encode([text]), encoder_id=ENCODER.id)
+        before.append([chunk], ENCODER.encode([text]), encoder_id=ENCODER.id)
     migrate(before, store, encoder=ENCODER)
     before.close()
     memory = Memory(
@@ -383,9 +383,9 @@ def test_what_is_forgotten_while_an_export_is_stopped_is_not_in_the_file(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        export_file(memory.store.log, file, vectors=True, progress=stop)
+        export_file(memory.store, file, vectors=True, progress=stop)
     assert memory.forget(user_id="ana") == len(secrets)
-    assert export_file(memory.store.log, file, vectors=True).chunks == 300
+    assert export_file(memory.store, file, vectors=True).chunks == 300
     check_only_facts(file, tmp_path / "new.db")
     assert [path.name for path in tmp_path.glob(f"{name}*")] == [name]
 
@@ -399,7 +399,7 @@ def test_what_is_forgotten_while_an_export_runs_is_not_in_the_file(
     def forget(done: int, total: int) -> None:
         memory.forget(user_id="ana")
 
-    assert export_file(memory.store.log, tmp_path / "a.jsonl", progress=forget).chunks == 300
+    assert export_file(memory.store, tmp_path / "a.jsonl", progress=forget).chunks == 300
     assert b"secret" not in (tmp_path / "a.jsonl").read_bytes()
     check_only_facts(tmp_path / "a.jsonl", tmp_path / "new.db")
 

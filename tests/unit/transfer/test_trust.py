@@ -37,7 +37,7 @@ def source(tmp_path: Path) -> Iterator[Store]:
         Chunk(id=f"c{trust}", text=f"level={trust}", at=AT, recorded_at=AT, trust=trust)
         for trust in (0, 1, 100)
     ]
-    store.log.append(chunks, ENCODER.encode([c.text for c in chunks]), encoder_id=ENCODER.id)
+    store.append(chunks, ENCODER.encode([c.text for c in chunks]), encoder_id=ENCODER.id)
     yield store
     store.close()
 
@@ -79,7 +79,7 @@ def test_a_header_of_an_export_is_no_reason_to_believe_it(
     tmp_path: Path, source: Store, store: Store, suffix: str
 ) -> None:
     file = tmp_path / f"export.{suffix}"
-    export_file(source.log, file)
+    export_file(source, file)
     import_file(file, store, encoder=ENCODER)
     assert levels(store) == {"level=0": 0, "level=1": 1, "level=100": 1}
     again = import_file(file, store, encoder=ENCODER, trust=100)
@@ -90,7 +90,7 @@ def test_a_header_of_an_export_is_no_reason_to_believe_it(
 def test_an_export_comes_back_as_it_was_if_the_importer_says_so(
     tmp_path: Path, source: Store, store: Store
 ) -> None:
-    export_file(source.log, tmp_path / "export.jsonl")
+    export_file(source, tmp_path / "export.jsonl")
     import_file(tmp_path / "export.jsonl", store, encoder=ENCODER, trust=100)
     assert levels(store) == levels(source)
 

@@ -94,7 +94,7 @@ def make_stream(
         Chunk(id=f"{kind}:{n}", text=text, at=START + STEP * n, recorded_at=START, scope=SCOPE)
         for n, (kind, text) in enumerate(rows)
     ]
-    store.log.append(chunks, vectors, encoder_id=texts.encoder.id)
+    store.append(chunks, vectors, encoder_id=texts.encoder.id)
     return Stream(
         family=family,
         standing=standing,

@@ -92,7 +92,7 @@ def _disagreement(
         oracle = (
             GoldOracle(instance.conflicts)
             if condition.oracle == "gold"
-            else make_oracle(condition.oracle, memory.store.verdicts)
+            else make_oracle(condition.oracle, memory.store.scores)
         )
         resolution = Resolver(oracle).resolve(candidates)
     finally:

@@ -41,7 +41,7 @@ class BenchMemory:
         dated = [chunk for chunk in chunks if chunk.at is not None]
         if len(dated) == len(chunks):
             vectors = texts.vectors([chunk.text for chunk in chunks])
-            chunks = store.log.append(chunks, vectors, encoder_id=texts.encoder.id)
+            chunks = store.append(chunks, vectors, encoder_id=texts.encoder.id)
         states = {turn.id: turn.state for turn in instance.turns}
         return cls(instance, texts, store, chunks, states)
 

@@ -28,7 +28,7 @@ from gcmem.calls import ScopedCache, one_call
 from gcmem.errors import GCMemError
 from gcmem.judge import GoldOracle
 from gcmem.private_files import make_private_file, make_private_folder
-from gcmem.protocols import ConflictOracle, Progress, Reader, VerdictCache
+from gcmem.protocols import ConflictOracle, Progress, Reader, ScoreCache
 from gcmem.resolve import (
     MultiFactor,
     Resolver,
@@ -54,7 +54,7 @@ FACTORS = {
 }
 PACKAGES = ("numpy", "onnxruntime", "tokenizers", "scipy", "matplotlib", "openai")
 
-MakeOracle = Callable[[str, VerdictCache | None], ConflictOracle]
+MakeOracle = Callable[[str, ScoreCache | None], ConflictOracle]
 Loader = Callable[[str], Sequence[Instance]]
 
 
@@ -229,7 +229,7 @@ class _Player:
             made: ConflictOracle = (
                 GoldOracle(self._instance.conflicts)
                 if oracle == "gold"
-                else self._make_oracle(oracle, self._memory.store.verdicts)
+                else self._make_oracle(oracle, self._memory.store.scores)
             )
             watch = Stopwatch()
             resolution = Resolver(made).resolve(candidates, watch=watch)

@@ -154,7 +154,7 @@ def _recall_row(
 
 def _store_edges(stream: Stream, texts: Texts) -> None:
     """Asks the questions right after the update; the conflicts found are stored as edges."""
-    resolver = Resolver(_StateOracle(stream), verdicts=stream.store.verdicts)
+    resolver = Resolver(_StateOracle(stream), ledger=stream.store.ledger)
     for question in stream.family.questions:
         candidates = retrieve(
             stream.store,

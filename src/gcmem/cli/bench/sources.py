@@ -13,7 +13,7 @@ from gcmem.bench.data.instances import Instance, load
 from gcmem.bench.data.shipped import shipped
 from gcmem.bench.run.runner import MakeOracle
 from gcmem.cli.oracles import oracle_named
-from gcmem.protocols import ConflictOracle, VerdictCache
+from gcmem.protocols import ConflictOracle, ScoreCache
 
 Dataset = Annotated[
     str,
@@ -35,7 +35,7 @@ def instances_of(dataset: str) -> tuple[Instance, ...]:
 def named_oracle(base_url: str | None) -> MakeOracle:
     """Returns a function that makes oracles by name; oracles that score pairs use its cache."""
 
-    def make(name: str, cache: VerdictCache | None) -> ConflictOracle:
+    def make(name: str, cache: ScoreCache | None) -> ConflictOracle:
         return oracle_named(name, base_url=base_url, cache=cache)
 
     return make

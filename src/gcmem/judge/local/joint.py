@@ -13,8 +13,8 @@ from gcmem.judge.local.timeline import Matrix, posterior
 from gcmem.judge.pairs import ASSISTANT, ROLES, by_time, can_conflict
 from gcmem.judge.pairwise import PairwiseOracle
 from gcmem.judge.recipe import ChainSettings, describe, oracle_id, shipped_recipe
-from gcmem.protocols import ConflictOracle, StanceClassifier, VerdictCache
-from gcmem.types import OPTION, CandidateSet, Chunk, Conflict
+from gcmem.protocols import ConflictOracle, ScoreCache, ScoreKey, StanceClassifier
+from gcmem.types import CandidateSet, Chunk, Conflict
 
 
 class JointOracle:
@@ -31,7 +31,7 @@ class JointOracle:
         pairwise: ConflictOracle,
         *,
         settings: ChainSettings | None = None,
-        cache: VerdictCache | None = None,
+        cache: ScoreCache | None = None,
     ) -> None:
         """`settings` defaults to those of the shipped model."""
         self._stances = stances
@@ -91,20 +91,21 @@ class JointOracle:
     def _read_stances(self, question: str, options: Sequence[str], chunks: list[Chunk]) -> Matrix:
         """Returns the stances, one row per chunk, from the cache where possible."""
         asked = "\n".join((question, *options))
-        keys = [(chunk.id, f"{OPTION}{n}") for chunk in chunks for n in range(len(options) + 1)]
-        known = {} if self._cache is None else self._cache.get(self._stances.id, asked, keys)
-        missing = [c for c in chunks if (c.id, f"{OPTION}0") not in known]
+        key = ScoreKey(scorer=self._stances.id, question=asked, kind="stance")
+        pairs = [(chunk.id, str(n)) for chunk in chunks for n in range(len(options) + 1)]
+        known = {} if self._cache is None else self._cache.get(key, pairs)
+        missing = [c for c in chunks if (c.id, "0") not in known]
         if missing:
             read = self._stances.stances(question, options, [c.text for c in missing])
             fresh = {
-                (chunk.id, f"{OPTION}{n}"): score
+                (chunk.id, str(n)): score
                 for chunk, row in zip(missing, read, strict=True)
                 for n, score in enumerate(row)
             }
             known = known | fresh
             if self._cache is not None:
-                self._cache.put(self._stances.id, asked, fresh)
-        return np.array([known[key] for key in keys]).reshape(len(chunks), -1)
+                self._cache.put(key, fresh)
+        return np.array([known[pair] for pair in pairs]).reshape(len(chunks), -1)
 
 
 def relevant_chunks(candidates: CandidateSet) -> list[Chunk]:

@@ -8,11 +8,10 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from gcmem.judge.pairwise import GLANCE
-from gcmem.protocols import Store, VerdictCache
-from gcmem.types import Conflict, Resolution, SearchResult, Timings
+from gcmem.protocols import ScoreCache, ScoreKey, Store
+from gcmem.types import Resolution, SearchResult, Timings
 
-__all__ = ["CONTENT_TYPE_LATEST", "CountedVerdicts", "Metrics", "count_verdicts"]
+__all__ = ["CONTENT_TYPE_LATEST", "CountedScores", "Metrics", "count_scores"]
 
 STAGES = ("encode", "retrieve", "conflict", "dominance", "read")
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -78,55 +77,41 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class CountedVerdicts:
-    """A verdict cache that counts its hits, and the scores that κ adds.
+class CountedScores:
+    """A score cache that counts its hits, and the scores that κ adds.
 
-    First guesses are not counted.
+    Glances are not counted.
     """
 
-    def __init__(self, cache: VerdictCache, metrics: Metrics) -> None:
+    def __init__(self, cache: ScoreCache, metrics: Metrics) -> None:
         self._cache = cache
         self._hits = metrics.kappa.labels("cache")
         self._calls = metrics.kappa.labels("model")
 
-    def get(
-        self, oracle: str, question: str, pairs: Sequence[tuple[str, str]]
-    ) -> dict[tuple[str, str], float]:
+    def get(self, key: ScoreKey, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
         """Returns the known scores, and counts them."""
-        known = self._cache.get(oracle, question, pairs)
-        if not oracle.endswith(GLANCE):
+        known = self._cache.get(key, pairs)
+        if key.kind != "glance":
             self._hits.inc(len(known))
         return known
 
-    def put(self, oracle: str, question: str, scores: Mapping[tuple[str, str], float]) -> None:
-        """Stores scores that a model has just computed, and counts them."""
-        if not oracle.endswith(GLANCE):
+    def put(self, key: ScoreKey, scores: Mapping[tuple[str, str], float]) -> None:
+        """Keeps scores that a model has just computed, and counts them."""
+        if key.kind != "glance":
             self._calls.inc(len(scores))
-        self._cache.put(oracle, question, scores)
+        self._cache.put(key, scores)
 
-    def link(self, conflicts: Sequence[Conflict]) -> None:
-        """Stores conflicts as edges."""
-        self._cache.link(conflicts)
-
-    def linked_up_to(self, oracle: str) -> int:
-        """Returns the last sequence number that an oracle has linked."""
-        return self._cache.linked_up_to(oracle)
-
-    def set_linked_up_to(self, oracle: str, seq: int) -> None:
-        """Stores the last sequence number that an oracle has linked."""
-        self._cache.set_linked_up_to(oracle, seq)
-
-    def witnesses(self, oracle: str, ids: Sequence[str]) -> dict[str, list[str]]:
-        """Returns the newer chunks that contradict each id, by an oracle's edges."""
-        return self._cache.witnesses(oracle, ids)
+    def forget(self, ids: Sequence[str]) -> None:
+        """Deletes the scores of these chunks."""
+        self._cache.forget(ids)
 
     def close(self) -> None:
         """Releases the cache."""
         self._cache.close()
 
 
-def count_verdicts(store: Store, metrics: Metrics) -> Store:
-    """Returns the store with a verdict cache that counts; open a Memory over it."""
-    if store.verdicts is None:
+def count_scores(store: Store, metrics: Metrics) -> Store:
+    """Returns the store with a score cache that counts; open a Memory over it."""
+    if store.scores is None:
         return store
-    return replace(store, verdicts=CountedVerdicts(store.verdicts, metrics))
+    return replace(store, scores=CountedScores(store.scores, metrics))

@@ -79,7 +79,7 @@ class Service:
         self.workers.check_open()
         if not self.is_ready:
             raise OverloadedError("the models and the index are still being loaded; try again")
-        _ = self.memory.store.log.encoder_id
+        self.memory.store.log.state()
 
 
 def resolver_for(memory: Memory) -> ConflictOracle:

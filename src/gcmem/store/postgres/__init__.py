@@ -1,20 +1,22 @@
-"""A store in PostgreSQL with pgvector: log, index and verdicts in one database."""
+"""A store in PostgreSQL with pgvector: log, index, scores and ledger in one database."""
 
 from __future__ import annotations
 
 from gcmem.protocols import Encoder, Store
 from gcmem.store.postgres.connection import PostgresDatabase, PostgresSettings
 from gcmem.store.postgres.index import PgVectorIndex
+from gcmem.store.postgres.ledger import PostgresLedger
 from gcmem.store.postgres.log import PostgresLog
-from gcmem.store.postgres.verdicts import PostgresVerdicts
+from gcmem.store.postgres.scores import PostgresScores
 from gcmem.store.recent import LogBuffer
 
 __all__ = [
     "PgVectorIndex",
     "PostgresDatabase",
+    "PostgresLedger",
     "PostgresLog",
+    "PostgresScores",
     "PostgresSettings",
-    "PostgresVerdicts",
     "open_postgres",
 ]
 
@@ -27,7 +29,8 @@ def open_postgres(
     log = PostgresLog(database)
     return Store(
         log=log,
-        index=PgVectorIndex(database, encoder_id=encoder.id, dimensions=encoder.dimensions),
+        index=PgVectorIndex(database, log, encoder_id=encoder.id, dimensions=encoder.dimensions),
         buffer=LogBuffer(log, capacity=stm_size),
-        verdicts=PostgresVerdicts(database),
+        scores=PostgresScores(database),
+        ledger=PostgresLedger(database),
     )

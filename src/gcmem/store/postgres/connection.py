@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,6 +52,12 @@ class PostgresSettings:
             raise InvalidInputError("pool_size must be at least 1 and exact_below at least 0")
 
 
+class _ThreadState(threading.local):
+    """The connection of the transaction that this thread is in, if any."""
+
+    connection: Connection[Any] | None = None
+
+
 class PostgresDatabase:
     """A migrated database behind a pool; log, index and verdicts share it."""
 
@@ -58,6 +65,7 @@ class PostgresDatabase:
         _, pool = _drivers()
         conninfo, self.settings = _read_url(url, settings or PostgresSettings())
         self.location, self._password = _public(conninfo)
+        self._thread = _ThreadState()
         options = {
             **conninfo,
             "connect_timeout": max(1, round(self.settings.connect_timeout_s)),
@@ -98,9 +106,19 @@ class PostgresDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection[Any]]:
-        """Yields a connection in a transaction; commits on success, rolls back on an exception."""
+        """Yields a connection in a transaction; commits on success, rolls back on an exception.
+
+        A thread that is in a transaction already stays in that one.
+        """
+        if self._thread.connection is not None:
+            yield self._thread.connection
+            return
         with self.reading() as connection, connection.transaction():
-            yield connection
+            self._thread.connection = connection
+            try:
+                yield connection
+            finally:
+                self._thread.connection = None
 
     @contextmanager
     def unhurried(self) -> Iterator[Connection[Any]]:

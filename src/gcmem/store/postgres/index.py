@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gcmem.errors import EncoderMismatchError
-from gcmem.protocols import Vectors
+from gcmem.protocols import Encoder, LogState, Progress, Vectors
 from gcmem.ranking import ranked
 from gcmem.store.frontier import ROUNDING, frontier_positions
 from gcmem.store.postgres.connection import PostgresDatabase
-from gcmem.store.postgres.log import (
+from gcmem.store.postgres.log import PostgresLog, conditions_of, get_meta, where_clause
+from gcmem.store.postgres.vectors import (
     HNSW,
     HNSW_MOST_DIMENSIONS,
+    PostgresVectors,
     as_literal,
-    conditions_of,
-    get_meta,
     hnsw_definition,
     hnsw_is_built,
-    where_clause,
 )
-from gcmem.types import ChunkFilter
+from gcmem.types import Chunk, ChunkFilter
+from gcmem.vectors import checked
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -61,15 +61,58 @@ class PgVectorIndex:
 
     Up to `exact_below` matching chunks are compared one by one; a materialised CTE keeps the
     planner from the index, which would lose recall under a selective filter. Above that, an
-    iterative HNSW scan is used if `rebuild` has built the index; if it finds too few, the exact
-    scan takes over. All hits are scored again in full precision.
+    iterative HNSW scan is used if `build_hnsw` was called; if it finds too few, the exact scan
+    takes over. All hits are scored again in full precision.
     """
 
-    def __init__(self, database: PostgresDatabase, *, encoder_id: str, dimensions: int) -> None:
+    shares_log = True
+
+    def __init__(
+        self,
+        database: PostgresDatabase,
+        log: PostgresLog,
+        *,
+        encoder_id: str,
+        dimensions: int,
+    ) -> None:
         self._database = database
+        self._log = log
+        self._stored = PostgresVectors(database)
         self._encoder_id = encoder_id
         self._dimensions = dimensions
         self._has_advised = False
+
+    @property
+    def encoder_id(self) -> str | None:
+        """The encoder of the stored vectors; None before the first chunk."""
+        return self._stored.encoder_id
+
+    def check(self, vectors: Vectors, *, count: int, encoder_id: str) -> Vectors:
+        """Returns the vectors as they will be stored; raises if they can't be searched."""
+        return checked(vectors, count=count, encoder_id=encoder_id)
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Vectors, *, encoder_id: str) -> None:
+        """Writes the vectors into the log's database."""
+        self._stored.insert([c.seq or 0 for c in chunks], vectors, encoder_id=encoder_id)
+
+    def delete(self, seqs: Sequence[int]) -> None:
+        """Deletes the vectors."""
+        self._stored.delete(seqs)
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Returns the vectors of the chunks that exist, by id."""
+        return self._stored.get(ids)
+
+    def state(self) -> LogState:
+        """Returns the log's state: both are written in one transaction."""
+        return self._log.state()
+
+    def rebuild(self, encoder: Encoder, *, progress: Progress | None = None) -> int:
+        """Embeds every chunk beside the old vectors and swaps them at the end."""
+        return self._stored.rebuild(encoder, progress=progress)
+
+    def close(self) -> None:
+        """Does nothing: the log closes the connections."""
 
     def search(
         self, queries: Vectors, *, k: int, where: ChunkFilter, frontier: int = 0
@@ -113,7 +156,7 @@ class PgVectorIndex:
                 scores[:, column] = (queries * vectors[chunk_id]).sum(axis=1)
         return scores
 
-    def rebuild(self) -> None:
+    def build_hnsw(self) -> None:
         """Rebuilds the HNSW index while readers and writers continue.
 
         A store small enough for exact scans gets none: it would only slow down writers.
@@ -158,7 +201,7 @@ class PgVectorIndex:
             self._has_advised = True
             logger.warning(
                 "%s compares more than %d chunks one by one in a search: correct, but slow; "
-                "store.index.rebuild() builds an index",
+                "store.index.build_hnsw() builds an index",
                 self._database.location,
                 self._database.settings.exact_below,
             )

@@ -17,7 +17,8 @@ from gcmem.private_files import make_private_folder
 from gcmem.store.qdrant.address import IN_MEMORY, QdrantAddress, QdrantSettings
 
 OLDEST_SERVER = (1, 16)
-"""Conditional upserts, which everything here rests on, came with this version."""
+"""Conditional upserts, with which the mark is moved, came with this version."""
+VECTOR = "text"
 CUT_OFF = ("RemoteProtocolError", "ReadError", "WriteError")
 UPSERT_PAGE = 256
 ID_PAGE = 1000
@@ -32,9 +33,9 @@ class CollectionMissingError(StoreUnavailableError):
 
 
 class Point(NamedTuple):
-    """What is stored under one id; a point without a vector has an empty one."""
+    """What is stored under one number; a point without a vector has an empty one."""
 
-    id: str
+    id: int
     payload: Payload
     vector: list[float]
 
@@ -50,7 +51,7 @@ class QdrantServer:
     """A Qdrant server, or the client's local mode, with gcmem's errors.
 
     Every write waits until it is applied, and goes through the shard's leader, so that all
-    replicas apply conditional writes in one order.
+    replicas apply conditional writes in the same order.
     """
 
     def __init__(self, address: QdrantAddress, settings: QdrantSettings) -> None:
@@ -93,7 +94,7 @@ class QdrantServer:
         if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_SERVER:
             raise StoreUnavailableError(
                 f"{self.location} runs Qdrant {version}; gcmem needs "
-                f"{'.'.join(map(str, OLDEST_SERVER))} or newer, which can write on a condition"
+                f"{'.'.join(map(str, OLDEST_SERVER))} or newer, which has conditional writes"
             )
 
     def _call(self, method: str, **arguments: Any) -> Any:
@@ -167,27 +168,19 @@ class QdrantServer:
         """Tells whether there is a collection, or an alias, of that name."""
         return bool(self._call("collection_exists", collection_name=collection))
 
-    def create(
-        self,
-        collection: str,
-        *,
-        dimensions: int | None = None,
-        shards: int | None = None,
-        indexes: Mapping[str, Any],
-    ) -> None:
+    def create(self, collection: str, *, dimensions: int, indexes: Mapping[str, Any]) -> None:
         """Makes a collection with payload indexes; one that somebody else just made will do."""
-        vectors: Any = {}
-        if dimensions is not None:
-            vectors = self.models.VectorParams(
-                size=dimensions, distance=self.models.Distance.COSINE
-            )
         replicas = self._settings.replication_factor
+        distance = self.models.Distance.COSINE
         try:
             self._call(
                 "create_collection",
                 collection_name=collection,
-                vectors_config=vectors,
-                shard_number=shards or self._settings.shard_number,
+                # By name: only then may a point, like the mark, have no vector.
+                vectors_config={
+                    VECTOR: self.models.VectorParams(size=dimensions, distance=distance)
+                },
+                shard_number=self._settings.shard_number,
                 replication_factor=replicas,
                 write_consistency_factor=self._settings.write_consistency_factor
                 or (replicas // 2 + 1 if replicas else None),
@@ -205,8 +198,13 @@ class QdrantServer:
                     wait=True,
                 )
 
+    def aliased(self, alias: str) -> str | None:
+        """Returns the collection that an alias points to, if there is one."""
+        aliases = self._call("get_aliases").aliases
+        return next((a.collection_name for a in aliases if a.alias_name == alias), None)
+
     def read_from_majority(self, collection: str) -> None:
-        """Asks most replicas from now on, where a collection has several."""
+        """Asks most replicas from now on, if a collection has several."""
         if not self.is_local:
             info = self._call("get_collection", collection_name=collection)
             if (info.config.params.replication_factor or 1) > 1:
@@ -232,13 +230,15 @@ class QdrantServer:
     def upsert(
         self, collection: str, points: Sequence[Point], *, only_if: Filter | None = None
     ) -> None:
-        """Writes points, page by page; those that exist only where they match `only_if`."""
+        """Writes points, page by page; existing ones only if they match `only_if`."""
         for page in _pages(points, UPSERT_PAGE):
             self._call(
                 "upsert",
                 collection_name=collection,
                 points=[
-                    self.models.PointStruct(id=p.id, vector=p.vector or {}, payload=p.payload)
+                    self.models.PointStruct(
+                        id=p.id, vector={VECTOR: p.vector} if p.vector else {}, payload=p.payload
+                    )
                     for p in page
                 ],
                 update_filter=self._filter(only_if),
@@ -247,43 +247,23 @@ class QdrantServer:
             )
 
     def retrieve(
-        self,
-        collection: str,
-        ids: Sequence[str],
-        *,
-        payload: bool | list[str] = True,
-        vectors: bool = False,
+        self, collection: str, ids: Sequence[int], *, vectors: bool = False
     ) -> Iterator[Point]:
-        """Yields the points that exist."""
+        """Yields the points that exist, with their vectors if asked for."""
         for page in _pages(ids, ID_PAGE):
             for found in self._call(
                 "retrieve",
                 collection_name=collection,
                 ids=list(page),
-                with_payload=payload,
+                with_payload=not vectors,
                 with_vectors=vectors,
                 **self._reading(),
             ):
-                yield Point(str(found.id), found.payload or {}, found.vector or [])
-
-    def scroll(
-        self, collection: str, where: Filter, *, by: str, newest_first: bool = False, limit: int
-    ) -> list[Payload]:
-        """Returns the payloads of the first matching points, in the order of a field."""
-        direction = self.models.Direction.DESC if newest_first else self.models.Direction.ASC
-        records, _ = self._call(
-            "scroll",
-            collection_name=collection,
-            scroll_filter=self._filter(where),
-            order_by=self.models.OrderBy(key=by, direction=direction),
-            limit=limit,
-            with_payload=True,
-            **self._reading(),
-        )
-        return [record.payload for record in records]
+                vector = (found.vector or {}).get(VECTOR, [])
+                yield Point(found.id, found.payload or {}, vector)
 
     def everything(self, collection: str, where: Filter) -> Iterator[Payload]:
-        """Yields the payloads of all matching points, in no order that means anything."""
+        """Yields the payloads of all matching points, in no particular order."""
         offset: Any = None
         while True:
             records, offset = self._call(
@@ -306,26 +286,16 @@ class QdrantServer:
         )
         return int(counted.count)
 
-    def delete(self, collection: str, where: Filter) -> None:
-        """Erases the matching points."""
-        self._call(
-            "delete",
-            collection_name=collection,
-            points_selector=self._filter(where),
-            wait=True,
-            ordering=self.models.WriteOrdering.STRONG,
-        )
-
-    def set_payload(self, collection: str, payload: Payload, where: Filter) -> None:
-        """Replaces the given fields of the matching points."""
-        self._call(
-            "set_payload",
-            collection_name=collection,
-            payload=payload,
-            points=self._filter(where),
-            wait=True,
-            ordering=self.models.WriteOrdering.STRONG,
-        )
+    def delete(self, collection: str, ids: Sequence[int]) -> None:
+        """Erases points."""
+        for page in _pages(ids, ID_PAGE):
+            self._call(
+                "delete",
+                collection_name=collection,
+                points_selector=list(page),
+                wait=True,
+                ordering=self.models.WriteOrdering.STRONG,
+            )
 
     def query(
         self,
@@ -343,6 +313,7 @@ class QdrantServer:
         requests = [
             models.QueryRequest(
                 query=vector,
+                using=VECTOR,
                 filter=self._filter(where),
                 limit=limit,
                 params=params,

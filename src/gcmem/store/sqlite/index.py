@@ -9,19 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gcmem.errors import EncoderMismatchError, StoreCorruptError
-from gcmem.protocols import Vectors
+from gcmem.protocols import Encoder, LogState, Progress, Vectors
 from gcmem.ranking import ranked
 from gcmem.store.frontier import ROUNDING, frontier_positions
-from gcmem.store.sqlite.log import (
-    LogState,
-    SQLiteLog,
-    VectorRow,
-    make_scope,
-    stored_vector,
-    to_micros,
-)
-from gcmem.types import ChunkFilter, Scope
-from gcmem.vectors import are_unit, is_usable
+from gcmem.store.sqlite.log import SQLiteLog
+from gcmem.store.sqlite.rows import make_scope, to_micros
+from gcmem.store.sqlite.vectors import SQLiteVectors, VectorRow, VectorState, stored_vector
+from gcmem.types import Chunk, ChunkFilter, Scope
+from gcmem.vectors import are_unit, checked, is_usable
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -103,8 +98,11 @@ class _View(NamedTuple):
 class NumpyIndex:
     """Exact search; loads a scope at its first search, and everything if no scope is given."""
 
+    shares_log = True
+
     def __init__(self, log: SQLiteLog, *, encoder_id: str, dimensions: int) -> None:
         self._log = log
+        self._stored = SQLiteVectors(log)
         self._encoder_id = encoder_id
         self._dimensions = dimensions
         self._lock = threading.Lock()
@@ -116,21 +114,51 @@ class NumpyIndex:
         self._ordered: tuple[Ints, int, Ints] | None = None
         self._selected: dict[Scope, tuple[Ints, int, Ints, Ints]] = {}
         self._loaded: list[Scope] = []
-        self._state = LogState(0, 0, 0)
+        self._state = VectorState()
 
     def _drop_erased(self) -> None:
         """Drops vectors as soon as their chunks are forgotten, not only at the next search."""
         with self._lock:
             if self._loaded:
-                self._drop_up_to(self._log.state().last_tombstone)
+                self._drop_up_to(self._log.state().last_erasure)
 
-    def _drop_up_to(self, tombstone: int) -> None:
-        if tombstone != self._state.last_tombstone:
-            self._rows.erase(self._log.erased_since(self._state.last_tombstone))
-            self._state = self._state._replace(last_tombstone=tombstone)
+    def _drop_up_to(self, erasure: int) -> None:
+        known = self._state.log
+        if erasure != known.last_erasure:
+            self._rows.erase(self._log.erased_since(known.last_erasure))
+            self._state = self._state._replace(log=known._replace(last_erasure=erasure))
 
-    def rebuild(self) -> None:
-        """Drops every row; the next search reads the log again."""
+    @property
+    def encoder_id(self) -> str | None:
+        """The encoder of the stored vectors; None before the first chunk."""
+        return self._stored.encoder_id
+
+    def check(self, vectors: Vectors, *, count: int, encoder_id: str) -> Vectors:
+        """Returns the vectors as they will be stored; raises if they can't be searched."""
+        return checked(vectors, count=count, encoder_id=encoder_id)
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Vectors, *, encoder_id: str) -> None:
+        """Writes the vectors into the log's file; the next search loads them."""
+        self._stored.insert([c.seq or 0 for c in chunks], vectors, encoder_id=encoder_id)
+
+    def delete(self, seqs: Sequence[int]) -> None:
+        """Deletes the vectors; the loaded rows go when the transaction ends."""
+        self._stored.delete(seqs)
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Returns the vectors of the chunks that exist, by id."""
+        return self._stored.get(ids)
+
+    def state(self) -> LogState:
+        """Returns the log's state: both are written in one transaction."""
+        return self._log.state()
+
+    def rebuild(self, encoder: Encoder, *, progress: Progress | None = None) -> int:
+        """Embeds every chunk beside the old vectors and swaps them at the end."""
+        return self._stored.rebuild(encoder, progress=progress)
+
+    def close(self) -> None:
+        """Drops the loaded rows; the file is the log's."""
         with self._lock:
             self._reset()
 
@@ -138,7 +166,7 @@ class NumpyIndex:
         """Updates the rows of `scope` from the log, including writes by other processes."""
         with self._lock:
             while True:
-                state = self._log.state()
+                state = self._stored.state()
                 if state == self._state and any(done.covers(scope) for done in self._loaded):
                     return self._rows.view()
                 try:
@@ -147,39 +175,42 @@ class NumpyIndex:
                     self._reset()  # a partly loaded scope must not count as loaded
                     raise
                 # If the store was re-embedded meanwhile, the rows mix two encoders.
-                if self._log.state().generation == state.generation:
+                if self._stored.state().generation == state.generation:
                     return self._rows.view()
                 self._reset()
 
-    def _advance(self, scope: Scope, state: LogState) -> None:
+    def _advance(self, scope: Scope, state: VectorState) -> None:
         if state.generation != self._state.generation:
             self._check_encoder()
             self._reset()
-        self._drop_up_to(state.last_tombstone)
-        if state.last_seq > self._state.last_seq and self._loaded:
-            self._add(self._log.vector_rows(Scope(), after_seq=self._state.last_seq), state)
+        self._drop_up_to(state.log.last_erasure)
+        known = self._state.log.last_seq
+        if state.log.last_seq > known and self._loaded:
+            self._add(self._stored.rows(Scope(), after_seq=known), state)
         self._state = state
         if not any(loaded.covers(scope) for loaded in self._loaded):
-            rows = self._log.vector_rows(scope)  # first, since it may fail
+            rows = self._stored.rows(scope)  # first, since it may fail
             self._loaded = [*(d for d in self._loaded if not scope.covers(d)), scope]
             self._add(rows, state)
 
     def _check_encoder(self) -> None:
         """Raises if another process re-embedded the store with a different encoder."""
-        stored = self._log.encoder_id
+        stored = self.encoder_id
         if stored is not None and stored != self._encoder_id:
             raise EncoderMismatchError(
                 stored=stored, given=self._encoder_id, location=self._log.location
             )
 
-    def _add(self, rows: list[VectorRow], state: LogState) -> None:
+    def _add(self, rows: list[VectorRow], state: VectorState) -> None:
         """Adds the rows of loaded scopes; rows newer than `state` wait for the next sync."""
         known = self._rows.row_of
         wanted = {
             key: any(loaded.covers(make_scope(*key)) for loaded in self._loaded)
             for key in {row.scope for row in rows}
         }
-        new = [r for r in rows if r.seq <= state.last_seq and wanted[r.scope] and r.id not in known]
+        new = [
+            r for r in rows if r.seq <= state.log.last_seq and wanted[r.scope] and r.id not in known
+        ]
         self._rows.extend(new, self._block(new))
 
     def _block(self, rows: list[VectorRow]) -> Vectors:
@@ -312,7 +343,7 @@ class NumpyIndex:
         size = len(rows.vectors)  # row_of may already list rows that were added later
         known = {i: n for i in ids if (n := rows.row_of.get(i, size)) < size}
         # Vectors that are not loaded are read from the log.
-        missing = self._log.vectors([i for i in ids if i not in known])
+        missing = self._stored.get([i for i in ids if i not in known])
         self._check_usable(missing.values())
         scores = np.zeros((len(queries), len(ids)), dtype=np.float32)
         for column, chunk_id in enumerate(ids):

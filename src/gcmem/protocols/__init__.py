@@ -1,0 +1,62 @@
+"""Every extension point of gcmem: implement one of these protocols to plug something in.
+
+All are synchronous and take batches. `gcmem.testing` has a conformance suite for each store part.
+"""
+
+from gcmem.protocols.models import (
+    AnswerClassifier,
+    CandidateResolver,
+    ChatModel,
+    ConflictOracle,
+    Encoder,
+    PairClassifier,
+    Progress,
+    QuickClassifier,
+    Reader,
+    StanceClassifier,
+    Vectors,
+)
+from gcmem.protocols.stores import (
+    BackupSource,
+    ChunkLog,
+    EngineHit,
+    EngineMark,
+    Ledger,
+    LogState,
+    RecencyBuffer,
+    ScoreCache,
+    ScoreKey,
+    ScoreKind,
+    SearchEngine,
+    SlowEraser,
+    Store,
+    VectorIndex,
+)
+
+__all__ = [
+    "AnswerClassifier",
+    "BackupSource",
+    "CandidateResolver",
+    "ChatModel",
+    "ChunkLog",
+    "ConflictOracle",
+    "Encoder",
+    "EngineHit",
+    "EngineMark",
+    "Ledger",
+    "LogState",
+    "PairClassifier",
+    "Progress",
+    "QuickClassifier",
+    "Reader",
+    "RecencyBuffer",
+    "ScoreCache",
+    "ScoreKey",
+    "ScoreKind",
+    "SearchEngine",
+    "SlowEraser",
+    "StanceClassifier",
+    "Store",
+    "VectorIndex",
+    "Vectors",
+]

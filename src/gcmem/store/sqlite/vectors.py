@@ -1,0 +1,181 @@
+"""The vectors table: written with the chunks, replaced when the encoder changes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gcmem.errors import EncoderError, EncoderMismatchError, StoreUnavailableError
+from gcmem.protocols import Encoder, LogState, Progress, Vectors
+from gcmem.store.sqlite.file import get_meta, set_meta
+from gcmem.store.sqlite.log import PAGE, STATE, SQLiteLog
+from gcmem.store.sqlite.rows import conditions_of, where_clause
+from gcmem.types import ChunkFilter, Scope
+from gcmem.vectors import encode
+
+BATCH = 256
+ENCODER = "encoder_id"
+NEXT_ENCODER = "reindex_encoder_id"
+GENERATION = "generation"
+
+
+class VectorState(NamedTuple):
+    """The log's state, and how often the vectors were rebuilt."""
+
+    log: LogState = LogState()
+    generation: int = 0
+
+
+class VectorRow(NamedTuple):
+    """One row as the index loads it."""
+
+    seq: int
+    id: str
+    scope: tuple[str | None, str | None, str | None]
+    at: int
+    recorded_at: int
+    vector: bytes
+
+
+class SQLiteVectors:
+    """The vectors of the log's chunks, in the same file and the same transactions."""
+
+    def __init__(self, log: SQLiteLog) -> None:
+        self._log = log
+
+    @property
+    def encoder_id(self) -> str | None:
+        """The encoder of the vectors; None before the first chunk."""
+        with self._log.reading() as connection:
+            return get_meta(connection, ENCODER)
+
+    def state(self) -> VectorState:
+        """Returns the state by which an index notices new, erased and re-embedded chunks."""
+        with self._log.reading() as connection:
+            seq, erasure, generation = connection.execute(
+                f"SELECT {STATE}, (SELECT value FROM meta WHERE key = '{GENERATION}')"
+            ).fetchone()
+        return VectorState(LogState(seq or 0, erasure or 0), int(generation or 0))
+
+    def insert(self, seqs: Sequence[int], vectors: Vectors, *, encoder_id: str) -> None:
+        """Writes vectors; the first ones decide the encoder of the store."""
+        with self._log.writing() as connection:
+            # Inside the write, since another process may have re-embedded meanwhile.
+            stored = get_meta(connection, ENCODER)
+            if stored is None:
+                set_meta(connection, ENCODER, encoder_id)
+            elif stored != encoder_id:
+                raise EncoderMismatchError(
+                    stored=stored, given=encoder_id, location=self._log.location
+                )
+            _check_width(connection, vectors, encoder_id)
+            connection.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?,?)",
+                [(seq, v.tobytes()) for seq, v in zip(seqs, vectors, strict=True)],
+            )
+
+    def delete(self, seqs: Sequence[int]) -> None:
+        """Deletes vectors, also those that a rebuild has made."""
+        with self._log.writing() as connection:
+            for table in ("vectors", "vectors_next"):
+                connection.executemany(
+                    f"DELETE FROM {table} WHERE seq = ?", [(seq,) for seq in seqs]
+                )
+
+    def rows(self, scope: Scope, *, after_seq: int = 0) -> list[VectorRow]:
+        """Returns the index rows of the chunks in `scope` after `after_seq`."""
+        conditions, values = conditions_of(ChunkFilter(scope=scope))
+        if after_seq:
+            conditions.append("seq > ?")
+            values.append(after_seq)
+        with self._log.reading() as connection:
+            rows = connection.execute(
+                "SELECT seq, id, user_id, agent_id, run_id, at, recorded_at, vector "
+                f"FROM chunks JOIN vectors USING (seq) {where_clause(conditions)} ORDER BY seq",
+                values,
+            ).fetchall()
+        return [VectorRow(r[0], r[1], (r[2], r[3], r[4]), r[5], r[6], r[7]) for r in rows]
+
+    def get(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Returns the vectors of the chunks that exist, by id."""
+        found: dict[str, Vectors] = {}
+        for start in range(0, len(ids), PAGE):
+            batch = list(ids[start : start + PAGE])
+            with self._log.reading() as connection:
+                rows = connection.execute(
+                    "SELECT id, vector FROM chunks JOIN vectors USING (seq) "
+                    f"WHERE id IN ({','.join('?' * len(batch))})",
+                    batch,
+                ).fetchall()
+            found.update((row[0], stored_vector(row[1])) for row in rows)
+        return found
+
+    def rebuild(self, encoder: Encoder, *, progress: Progress | None = None) -> int:
+        """Embeds every chunk beside the old vectors, swaps them at the end, returns their number.
+
+        If it is killed, the old vectors stay in use and the next call continues where it stopped.
+        """
+        with self._log.writing() as connection:
+            if get_meta(connection, NEXT_ENCODER) != encoder.id:
+                connection.execute("DELETE FROM vectors_next")
+                set_meta(connection, NEXT_ENCODER, encoder.id)
+        while True:
+            with self._log.writing() as connection:
+                self._check_still_ours(connection, encoder.id)
+                pending = connection.execute(
+                    "SELECT seq, text FROM chunks WHERE seq NOT IN (SELECT seq FROM vectors_next) "
+                    f"ORDER BY seq LIMIT {BATCH}"
+                ).fetchall()
+                if not pending:
+                    return _swap(connection, encoder.id)
+                done = connection.execute("SELECT count(*) FROM vectors_next").fetchone()[0]
+                total = connection.execute("SELECT count(*) FROM chunks").fetchone()[0]
+            if progress is not None:
+                progress(done, total)
+            vectors = encode(encoder, [text for _, text in pending])
+            with self._log.writing() as connection:
+                self._check_still_ours(connection, encoder.id)
+                connection.executemany(
+                    # Selects from chunks, so that one forgotten meanwhile leaves no vector behind.
+                    "INSERT OR REPLACE INTO vectors_next SELECT seq, ? FROM chunks WHERE seq = ?",
+                    [(v.tobytes(), seq) for (seq, _), v in zip(pending, vectors, strict=True)],
+                )
+
+    def _check_still_ours(self, connection: sqlite3.Connection, encoder_id: str) -> None:
+        if get_meta(connection, NEXT_ENCODER) != encoder_id:
+            raise StoreUnavailableError(
+                f"another process re-embedded {self._log.location} meanwhile; "
+                "open it again, and start over if it still needs a reindex"
+            )
+
+
+def stored_vector(blob: bytes) -> Vectors:
+    """Returns a stored vector; if it is cut off, only its complete numbers."""
+    itemsize = np.dtype(np.float32).itemsize
+    return np.frombuffer(blob, dtype=np.float32, count=len(blob) // itemsize)
+
+
+def _check_width(connection: sqlite3.Connection, vectors: Vectors, encoder_id: str) -> None:
+    """Raises if the vectors differ in length from the stored ones: that would break searches."""
+    row = connection.execute("SELECT length(vector) FROM vectors LIMIT 1").fetchone()
+    if row is not None and len(vectors) and row[0] != vectors[0].nbytes:
+        raise EncoderError(
+            encoder_id,
+            f"returned {vectors.shape[1]} dimensions, but the stored vectors have "
+            f"{row[0] // vectors.itemsize} (gcmem doctor shows whether it needs a reindex)",
+        )
+
+
+def _swap(connection: sqlite3.Connection, encoder_id: str) -> int:
+    connection.execute("DELETE FROM vectors_next WHERE seq NOT IN (SELECT seq FROM chunks)")
+    connection.execute("DROP TABLE vectors")
+    connection.execute("ALTER TABLE vectors_next RENAME TO vectors")
+    connection.execute("CREATE TABLE vectors_next (seq INTEGER PRIMARY KEY, vector BLOB NOT NULL)")
+    connection.execute("DELETE FROM meta WHERE key = ?", (NEXT_ENCODER,))
+    set_meta(connection, ENCODER, encoder_id)
+    set_meta(connection, GENERATION, str(int(get_meta(connection, GENERATION) or 0) + 1))
+    count: int = connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
+    return count
