@@ -250,7 +250,7 @@ def test_a_collection_of_others_is_left_alone(stand_in: StandIn, tmp_path: Path)
 
 
 def old_store(stand_in: StandIn) -> None:
-    """Makes what gcmem 0.6 left on a server: a log of chunks, and a point that orders them."""
+    """Makes what an older gcmem left on a server: a log of chunks, and a point that orders them."""
     from qdrant_client import models
 
     def payload(seq: int, text: str, *, batch: int) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Reads a store that gcmem up to 0.6 kept in Qdrant alone, so that it can be copied elsewhere."""
+"""Reads a store that an older gcmem kept in Qdrant alone, so that it can be copied elsewhere."""
 
 from __future__ import annotations
 
