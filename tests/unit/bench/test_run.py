@@ -14,12 +14,14 @@ from gcmem.bench.data.streams import Texts
 from gcmem.bench.run.grid import PATHS, PRESETS, Grid, change, load_grid, preset
 from gcmem.bench.run.memories import BenchMemory, set_hash
 from gcmem.bench.run.outcomes import Outcome, Run, load_run
+from gcmem.bench.run.product import product_defaults
 from gcmem.bench.run.readers import CachedChat, MajorityReader
 from gcmem.bench.run.runner import run_grid, spread
 from gcmem.bench.run.scoring import contains_answer
 from gcmem.bench.theory.thresholds import threshold_rows
 from gcmem.errors import InvalidInputError, ModelUnavailableError
 from gcmem.protocols import ConflictOracle, Reader, VerdictCache
+from gcmem.settings import Settings
 from gcmem.testing import HashEncoder, RuleOracle, ScriptedChat
 from gcmem.types import Chunk, Prompt, Reading
 
@@ -82,6 +84,8 @@ def test_a_run_resumes_and_repeats_nothing(tmp_path: Path) -> None:
     }
     about = json.loads((tmp_path / "run.json").read_text())
     assert {"grid", "commit", "packages", "encoder", "started"} <= about.keys()
+    assert about["product_defaults"] == product_defaults()
+    assert about["memory_settings"]["chunk_tokens"] == Settings().chunk_tokens
     assert load_run(tmp_path).about["gcmem"]
 
 

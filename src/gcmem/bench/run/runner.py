@@ -22,6 +22,7 @@ from gcmem.bench.data.streams import Texts
 from gcmem.bench.run.grid import Grid
 from gcmem.bench.run.memories import BenchMemory, MakeOracle, set_hash
 from gcmem.bench.run.outcomes import Condition, Outcome, Run, load_run, row_of
+from gcmem.bench.run.product import product_defaults
 from gcmem.bench.run.readers import MajorityReader
 from gcmem.bench.run.scoring import measured, scored
 from gcmem.calls import ScopedCache, one_call
@@ -37,6 +38,7 @@ from gcmem.resolve import (
     time_decay,
     timestamp_rerank,
 )
+from gcmem.settings import Settings
 from gcmem.stopwatch import Stopwatch
 from gcmem.types import CandidateSet, PromptMode, Resolution
 
@@ -255,6 +257,9 @@ def _about(
 ) -> dict[str, Any]:
     return {
         "grid": asdict(grid),
+        "product_defaults": product_defaults(),
+        # As in the product, except for the strategy: that is the grid's retrieval.
+        "memory_settings": {k: v for k, v in asdict(Settings()).items() if k != "strategy"},
         "gcmem": __version__,
         "commit": _commit(),
         "python": platform.python_version(),
