@@ -4,7 +4,8 @@
 
 Reads the published files, or JSON lines with the same fields (.jsonl, .jsonl.xz). Prints for each
 set the evidence in the top ten before and after resolution, the evidence and outdated turns that
-resolution removed, and the milliseconds per search. No reader is used.
+resolution removed, and the milliseconds per search. All settings are the product's defaults. No
+reader is used.
 """
 
 from __future__ import annotations

@@ -3,22 +3,25 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from gcmem.bench.data.instances import Instance
+from gcmem.bench.data.instances import BenchTurn, Instance
 from gcmem.bench.data.shipped import shipped
 from gcmem.bench.data.streams import Texts
 from gcmem.bench.run.grid import PATHS, PRESETS, Grid, change, load_grid, preset
 from gcmem.bench.run.memories import BenchMemory, set_hash
 from gcmem.bench.run.outcomes import Outcome, Run, load_run
+from gcmem.bench.run.product import product_defaults
 from gcmem.bench.run.readers import CachedChat, MajorityReader
 from gcmem.bench.run.runner import run_grid, spread
 from gcmem.bench.run.scoring import contains_answer
 from gcmem.bench.theory.thresholds import threshold_rows
 from gcmem.errors import InvalidInputError, ModelUnavailableError
 from gcmem.protocols import ConflictOracle, Reader, ScoreCache
+from gcmem.settings import Settings
 from gcmem.testing import HashEncoder, RuleOracle, ScriptedChat
 from gcmem.types import Chunk, Prompt, Reading
 
@@ -81,6 +84,8 @@ def test_a_run_resumes_and_repeats_nothing(tmp_path: Path) -> None:
     }
     about = json.loads((tmp_path / "run.json").read_text())
     assert {"grid", "commit", "packages", "encoder", "started"} <= about.keys()
+    assert about["product_defaults"] == product_defaults()
+    assert about["memory_settings"]["chunk_tokens"] == Settings().chunk_tokens
     assert load_run(tmp_path).about["gcmem"]
 
 
@@ -108,7 +113,7 @@ def test_usage_counts_what_was_retrieved_along_the_way() -> None:
     first = memory.candidates("retrieval", "dense", 5)
     assert memory.candidates("retrieval", "dense", 5) is first
     assert set_hash(first) != set_hash(memory.candidates("bag", "none", 0))
-    memory.store.close()
+    memory.close()
 
 
 def test_the_majority_reader_is_the_theorems_model() -> None:
@@ -128,7 +133,72 @@ def test_the_majority_reader_is_the_theorems_model() -> None:
     assert choice(old[0], *new) != instance.answer  # a tie is stale
     assert choice(*old, *new) != instance.answer
     assert choice() is None
-    memory.store.close()
+    memory.close()
+
+
+LONG = " ".join(f"On day {n} the walk along the river was pleasant." for n in range(60))
+
+
+def moved(*, dated: bool = True, new_id: str = "new") -> Instance:
+    """Returns an instance whose old turn is too long for one chunk."""
+    start = datetime(2500, 1, 1, tzinfo=UTC) if dated else None
+    said = (("old", f"I live in Lyon. {LONG}"), (new_id, "I live in Oslo."))
+    return Instance(
+        id="moved",
+        family="city",
+        question="Where does the user live?",
+        turns=tuple(
+            BenchTurn(
+                id=turn_id,
+                text=text,
+                kind="old" if turn_id == "old" else "new",
+                at=start and start + timedelta(days=n),
+                state="Lyon" if turn_id == "old" else "Oslo",
+                recorded=n,
+            )
+            for n, (turn_id, text) in enumerate(said)
+        ),
+        options=("Lyon", "Oslo"),
+        answer="Oslo",
+        conflicts=(("old", new_id),),
+    )
+
+
+def run_one(out: Path, instance: Instance, **changes: tuple[str, ...]) -> list[Outcome]:
+    done = run_grid(
+        replace(SMALL, **changes),  # type: ignore[arg-type]
+        out=out,
+        load=lambda name: [instance],
+        texts=Texts(HashEncoder(dimensions=64)),
+        readers={"majority": None},
+        make_oracle=no_oracle,
+    )
+    return list(done.outcomes)
+
+
+def test_a_long_turn_is_split_as_in_the_product_and_scored_as_one_turn(tmp_path: Path) -> None:
+    memory = BenchMemory.of(moved(), Texts(HashEncoder(dimensions=64)))
+    assert len(memory.chunks) > 2
+    assert set(memory.turn_of.values()) == {"old", "new"}
+    assert len(memory.conflicts) == len(memory.chunks) - 1
+    memory.close()
+    for outcome in run_one(tmp_path, moved(), paths=("gcmem",)):
+        assert outcome.correct
+        assert outcome.recall_old == outcome.recall_new == 1
+        assert (outcome.true_positives, outcome.false_positives) == (1, 0)
+        assert outcome.shadows == outcome.candidates - 1
+
+
+def test_turns_without_a_time_are_not_ordered(tmp_path: Path) -> None:
+    outcomes = run_one(tmp_path, replace(moved(dated=False), ordered=False))
+    assert len(outcomes) == 4 * len(PATHS)
+    assert {(o.shadows, o.error) for o in outcomes} == {(0, "")}
+
+
+def test_an_instance_that_cannot_be_added_is_an_error(tmp_path: Path) -> None:
+    outcomes = run_one(tmp_path, moved(new_id="old.2"), paths=("standard",))
+    assert len(outcomes) == 4
+    assert all("exists already" in outcome.error for outcome in outcomes)
 
 
 def test_replies_of_a_model_are_kept(tmp_path: Path) -> None:

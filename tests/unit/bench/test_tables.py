@@ -20,6 +20,9 @@ from gcmem.bench.report.table import (
 from gcmem.bench.report.tables import TABLES, make_tables
 from gcmem.bench.report.tables_main import efficacy, factors
 from gcmem.bench.run.outcomes import Condition, Outcome, Run
+from gcmem.bench.run.product import product_defaults
+from gcmem.defaults import default_oracle
+from gcmem.settings import Settings
 from gcmem.types import FrozenDict
 
 MODES = ("forced-choice", "allow-unclear")
@@ -129,8 +132,7 @@ def test_a_whole_run_has_every_table_in_three_formats() -> None:
 
 def test_the_order_of_the_outcomes_does_not_matter() -> None:
     turned = Run(outcomes=tuple(reversed(RUN.outcomes)))
-    names = [name for name in TABLES if name != "datasets"]
-    assert [TABLES[name](turned) for name in names] == [MADE[name] for name in names]
+    assert make_tables(turned) == tuple(MADE.values())
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -143,6 +145,37 @@ def test_a_table_that_needs_more_than_the_run_has_is_left_out() -> None:
     assert {table.name for table in make_tables(run)} == {
         "latency", "conditions", "retrieval-recall", "keep-rate",
     }  # fmt: skip
+
+
+def test_tables_tell_the_products_defaults_from_other_settings() -> None:
+    defaults = product_defaults()
+    ours = {name: defaults[name] for name in ("retrieval", "mode", "reader", "oracle")}
+    run = Run(
+        outcomes=(
+            *answers(condition("gcmem", **ours), "+-"),
+            *answers(condition("gcmem", **{**ours, "oracle": "gold"}, k=5), "+-"),
+            *answers(condition("standard", **{**ours, "oracle": ""}), "+-"),
+            *answers(condition("gcmem", **ours, setting="bag"), "+-"),
+        )
+    )
+    table = {made.name: made for made in make_tables(run)}["keep-rate"]
+    assert row(table, Retrieval=ours["retrieval"], Oracle="local")["Not default"] == NONE
+    assert row(table, Oracle="gold")["Not default"] == "k, Oracle"
+    assert row(table, Path="standard")["Not default"] == "Path"
+    assert "Retrieval" in row(table, Retrieval="bag")["Not default"]
+    assert f"retrieval {Settings().strategy}, k 10" in table.note
+    assert f"{default_oracle().id}, threshold" in table.note
+    assert set(MADE["bag-ranking"].column("Not default")) == {"Retrieval, Reader, Oracle"}
+    assert "Not default" not in MADE["datasets"].columns
+
+
+def test_a_report_keeps_the_defaults_of_the_time_of_the_run() -> None:
+    earlier = {**product_defaults(), "retrieval": "dense", "oracle_id": "kappa@1"}
+    run = Run(outcomes=RUN.outcomes, about=FrozenDict(product_defaults=earlier))
+    (table, *_) = make_tables(run)
+    assert "Retrieval" not in row(table, **dense())["Not default"]
+    assert "retrieval dense" in table.note
+    assert "kappa@1" in table.note
 
 
 def test_baselines_count_what_was_answered_and_compare_in_pairs() -> None:

@@ -7,7 +7,8 @@ from inspect import getmembers, isclass
 
 from pydantic import BaseModel
 
-from gcmem.serve.http import schemas as rest
+from gcmem.serve.http import reply_schemas as rest
+from gcmem.serve.http import request_schemas
 from gcmem.serve.mcp import schemas as mcp
 from gcmem.types import Answer, Candidate, Chunk, Conflict, Scope, SearchResult, Shadow, Skew
 
@@ -22,7 +23,8 @@ def names(model: type[BaseModel]) -> set[str]:
 def test_mcp_uses_the_names_of_rest() -> None:
     known = {
         name
-        for _, model in getmembers(rest, isclass)
+        for module in (rest, request_schemas)
+        for _, model in getmembers(module, isclass)
         if issubclass(model, BaseModel)
         for name in names(model)
     }
@@ -40,7 +42,7 @@ def test_rest_uses_the_names_of_python() -> None:
         (rest.ShadowOut, Shadow),
         (rest.AnswerOut, Answer),
         (rest.SearchReply, SearchResult),
-        (rest.Scoped, Scope),
+        (request_schemas.Scoped, Scope),
     )
     in_parts = {"kept", "shadows", "oracle"}  # of an answer's resolution; of each conflict
     for reply, value in pairs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -10,9 +11,10 @@ from typing import Literal
 import numpy as np
 
 from gcmem.bench.data.pool import Family, distractors, families
+from gcmem.judge import GoldOracle
+from gcmem.memory import Memory
 from gcmem.protocols import Encoder, Store, Vectors
-from gcmem.store import open_embedded
-from gcmem.types import Chunk, ChunkFilter, Scope
+from gcmem.types import ChunkFilter, Scope, Turn
 
 Style = Literal["stated", "implied"]
 START = datetime(2020, 1, 1, tzinfo=UTC)
@@ -57,18 +59,28 @@ class Stream:
 
 
 class Texts:
-    """Embeds texts and caches the vectors."""
+    """An encoder that encodes each text once; many instances share texts."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
+        self.id = encoder.id
+        self.dimensions = encoder.dimensions
         self._vectors: dict[str, Vectors] = {}
+        self._tokens: dict[str, int] = {}
 
-    def vectors(self, texts: list[str]) -> Vectors:
+    def encode(self, texts: Sequence[str]) -> Vectors:
         """Returns one row per text."""
         missing = list(dict.fromkeys(t for t in texts if t not in self._vectors))
-        for text, vector in zip(missing, self.encoder.encode(missing), strict=True):
-            self._vectors[text] = vector
+        if missing:
+            self._vectors.update(zip(missing, self.encoder.encode(missing), strict=True))
         return np.stack([self._vectors[text] for text in texts])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Returns the number of tokens of each text."""
+        missing = list(dict.fromkeys(t for t in texts if t not in self._tokens))
+        if missing:
+            self._tokens.update(zip(missing, self.encoder.count_tokens(missing), strict=True))
+        return [self._tokens[text] for text in texts]
 
 
 def make_stream(
@@ -88,21 +100,21 @@ def make_stream(
     rows[0] = ("standing", rng.choice(standing.statements[rng.choice(sorted(standing.states))]))
     rows.append(("new", rng.choice(_lines(family, new_state, style))))
     rows += [("noise", text) for text in rng.sample(noise, after)]
-    vectors = texts.vectors([text for _, text in rows])
-    store = open_embedded(":memory:", encoder=texts.encoder, stm_size=10)
-    chunks = [
-        Chunk(id=f"{kind}:{n}", text=text, at=START + STEP * n, recorded_at=START, scope=SCOPE)
+    ended = START + STEP * len(rows)
+    memory = Memory(":memory:", encoder=texts, oracle=GoldOracle(()), clock=lambda: ended)
+    turns = [
+        Turn(id=f"{kind}:{n}", text=text, at=START + STEP * n)
         for n, (kind, text) in enumerate(rows)
     ]
-    store.append(chunks, vectors, encoder_id=texts.encoder.id)
+    chunks = memory.add(turns, user_id=SCOPE.user_id)
     return Stream(
         family=family,
         standing=standing,
         options=tuple(sorted(family.states)),
         old_state=old_state,
         new_state=new_state,
-        store=store,
-        vectors=vectors,
+        store=memory.store,
+        vectors=texts.encode([chunk.text for chunk in chunks]),
         length=old,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gcmem.bench.report.cells import accuracy, cells, oracle_label
+from gcmem.bench.report.default_settings import defaults_of, mark_defaults
 from gcmem.bench.report.statistics import compare_outcomes, false_discovery, stars
 from gcmem.bench.report.table import Table, percent, probability
 from gcmem.bench.report.tables_main import difference_cells
@@ -34,7 +35,7 @@ def compare_runs(a: Run, b: Run) -> Table | None:
                 *(str(count) for count in errors),
             )
         )
-    return Table(
+    table = Table(
         name="compare",
         title="Two runs compared",
         columns=(
@@ -44,6 +45,7 @@ def compare_runs(a: Run, b: Run) -> Table | None:
         rows=tuple(rows),
         note=_note(a, b, len(found)),
     )
+    return mark_defaults(table, defaults_of(b))
 
 
 def _note(a: Run, b: Run, shared: int) -> str:

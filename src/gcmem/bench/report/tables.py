@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from gcmem.bench.report import tables_appendix, tables_bag, tables_main
+from gcmem.bench.report.default_settings import defaults_of, mark_defaults
 from gcmem.bench.report.table import RENDERERS, Table, to_csv, to_latex, to_markdown
 from gcmem.bench.run.outcomes import Run
 from gcmem.types import FrozenDict
@@ -38,5 +39,10 @@ TABLES: Mapping[str, Callable[[Run], Table | None]] = FrozenDict(
 
 
 def make_tables(run: Run) -> tuple[Table, ...]:
-    """Returns all tables that the run has data for, in the registry's order."""
-    return tuple(table for make in TABLES.values() if (table := make(run)) is not None)
+    """Returns all tables that the run has data for, in the registry's order.
+
+    They show which settings are not the product's defaults.
+    """
+    defaults = defaults_of(run)
+    made = (make(run) for make in TABLES.values())
+    return tuple(mark_defaults(table, defaults) for table in made if table is not None)

@@ -12,11 +12,9 @@ from gcmem.bench.report.lift import GCMEM, STANDARD, main_oracle
 from gcmem.bench.report.page import load_figures, write_page
 from gcmem.bench.report.plots import PLOTS
 from gcmem.bench.report.tables import RENDERERS, make_tables
-from gcmem.bench.run.memories import BenchMemory
+from gcmem.bench.run.memories import BenchMemory, MakeOracle
 from gcmem.bench.run.outcomes import Outcome, Run, answered
-from gcmem.bench.run.runner import MakeOracle
-from gcmem.judge import GoldOracle
-from gcmem.resolve import Resolver
+from gcmem.defaults import make_resolver
 
 SHOWN = 8
 """Number of instances that the page shows turn by turn."""
@@ -89,19 +87,21 @@ def _disagreement(
     memory = BenchMemory.of(instance, texts)
     try:
         candidates = memory.candidates(condition.setting, condition.retrieval, condition.k)
-        oracle = (
-            GoldOracle(instance.conflicts)
-            if condition.oracle == "gold"
-            else make_oracle(condition.oracle, memory.store.scores)
-        )
-        resolution = Resolver(oracle).resolve(candidates)
+        oracle = memory.oracle(condition.oracle, make_oracle)
+        resolution = make_resolver(oracle, require_qualified=False).resolve(candidates)
     finally:
-        memory.store.close()
-    fates = [Fate(turn=item.chunk.id, status="kept") for item in resolution.kept]
-    fates += [
-        Fate(turn=s.candidate.chunk.id, status="shadowed", witness=s.witness.chunk.id)
+        memory.close()
+    turn_of = memory.turn_of
+    fates = [
+        Fate(
+            turn=turn_of[s.candidate.chunk.id],
+            status="shadowed",
+            witness=turn_of[s.witness.chunk.id],
+        )
         for s in resolution.shadows
     ]
+    # Last, so that a turn with a kept chunk counts as kept.
+    fates += [Fate(turn=turn_of[item.chunk.id], status="kept") for item in resolution.kept]
     return Disagreement(
         instance=instance,
         answers={path: outcome.choice or outcome.text for path, outcome in paths.items()},

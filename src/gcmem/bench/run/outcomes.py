@@ -65,13 +65,13 @@ class Outcome:
     """Share of the instance's turns of each kind that are in the candidate set."""
     shadows: int = 0
     stale_removed: float | None = None
-    """Share of the stale candidates that Φ_T removed."""
+    """Share of the stale turns among the candidates that Φ_T removed."""
     keep_rate: float | None = None
-    """Share of the still-true candidates that were kept."""
+    """Share of the still-true turns among the candidates that were kept."""
     true_positives: int = 0
     false_positives: int = 0
     false_negatives: int = 0
-    """Chunks removed correctly, removed wrongly, and kept wrongly."""
+    """Turns removed correctly, removed wrongly, and kept wrongly."""
     timings_ms: Mapping[str, float] = field(default_factory=FrozenDict, hash=False)
     """Milliseconds by stage: retrieve, conflict, dominance, read."""
     tokens: int = 0

@@ -20,24 +20,25 @@ from gcmem.answer import prompt_of
 from gcmem.bench.data.instances import Instance
 from gcmem.bench.data.streams import Texts
 from gcmem.bench.run.grid import Grid
-from gcmem.bench.run.memories import BenchMemory, set_hash
+from gcmem.bench.run.memories import BenchMemory, MakeOracle, set_hash
 from gcmem.bench.run.outcomes import Condition, Outcome, Run, load_run, row_of
+from gcmem.bench.run.product import product_defaults
 from gcmem.bench.run.readers import MajorityReader
 from gcmem.bench.run.scoring import measured, scored
 from gcmem.calls import ScopedCache, one_call
+from gcmem.defaults import make_resolver
 from gcmem.errors import GCMemError
-from gcmem.judge import GoldOracle
 from gcmem.private_files import make_private_file, make_private_folder
-from gcmem.protocols import ConflictOracle, Progress, Reader, ScoreCache
+from gcmem.protocols import Progress, Reader
 from gcmem.resolve import (
     MultiFactor,
-    Resolver,
     multi_factor,
     plain_set,
     standard,
     time_decay,
     timestamp_rerank,
 )
+from gcmem.settings import Settings
 from gcmem.stopwatch import Stopwatch
 from gcmem.types import CandidateSet, PromptMode, Resolution
 
@@ -54,7 +55,6 @@ FACTORS = {
 }
 PACKAGES = ("numpy", "onnxruntime", "tokenizers", "scipy", "matplotlib", "openai")
 
-MakeOracle = Callable[[str, ScoreCache | None], ConflictOracle]
 Loader = Callable[[str], Sequence[Instance]]
 
 
@@ -132,12 +132,30 @@ def _outcomes(
     instance, conditions = work
     if not conditions:
         return []
-    memory = BenchMemory.of(instance, texts)
+    try:
+        memory = BenchMemory.of(instance, texts)
+    except GCMemError as error:
+        return [_failed(_empty(condition, instance), error) for condition in conditions]
     try:
         player = _Player(memory, readers, make_oracle)
         return [player.play(condition) for condition in conditions]
     finally:
-        memory.store.close()
+        memory.close()
+
+
+def _empty(condition: Condition, instance: Instance) -> Outcome:
+    return Outcome(
+        condition=condition,
+        instance=instance.id,
+        family=instance.family,
+        severity=instance.severity,
+        subset=instance.subset,
+        ratio=instance.metadata.get("ratio"),
+    )
+
+
+def _failed(outcome: Outcome, error: GCMemError) -> Outcome:
+    return replace(outcome, error=f"{type(error).__name__}: {error}")
 
 
 class _Player:
@@ -158,20 +176,12 @@ class _Player:
 
     def play(self, condition: Condition) -> Outcome:
         """Returns the outcome of one condition."""
-        instance = self._instance
-        empty = Outcome(
-            condition=condition,
-            instance=instance.id,
-            family=instance.family,
-            severity=instance.severity,
-            subset=instance.subset,
-            ratio=instance.metadata.get("ratio"),
-        )
+        empty = _empty(condition, self._instance)
         try:
             with one_call(self._cache):
                 return self._played(condition, empty)
         except GCMemError as error:
-            return replace(empty, error=f"{type(error).__name__}: {error}")
+            return _failed(empty, error)
 
     def _played(self, condition: Condition, empty: Outcome) -> Outcome:
         instance = self._instance
@@ -194,7 +204,13 @@ class _Player:
         }
         return replace(
             scored(empty, instance, reading),
-            **measured(instance, candidates, resolution, ranks_only=condition.path != "gcmem"),
+            **measured(
+                instance,
+                candidates,
+                resolution,
+                turn_of=self._memory.turn_of,
+                ranks_only=condition.path != "gcmem",
+            ),
             candidates=len(candidates),
             candidate_hash=set_hash(candidates),
             timings_ms=timings,
@@ -226,13 +242,11 @@ class _Player:
     ) -> tuple[Resolution, float, float]:
         key = (oracle, set_hash(candidates))
         if key not in self._resolutions:
-            made: ConflictOracle = (
-                GoldOracle(self._instance.conflicts)
-                if oracle == "gold"
-                else self._make_oracle(oracle, self._memory.store.scores)
-            )
+            made = self._memory.oracle(oracle, self._make_oracle)
+            # Unlike in the product, an oracle that was never measured removes: this measures it.
+            resolver = make_resolver(made, require_qualified=False)
             watch = Stopwatch()
-            resolution = Resolver(made).resolve(candidates, watch=watch)
+            resolution = resolver.resolve(candidates, watch=watch)
             spent = watch.spent_ms
             self._resolutions[key] = resolution, spent["conflict_ms"], spent["dominance_ms"]
         return self._resolutions[key]
@@ -243,6 +257,9 @@ def _about(
 ) -> dict[str, Any]:
     return {
         "grid": asdict(grid),
+        "product_defaults": product_defaults(),
+        # As in the product, except for the strategy: that is the grid's retrieval.
+        "memory_settings": {k: v for k, v in asdict(Settings()).items() if k != "strategy"},
         "gcmem": __version__,
         "commit": _commit(),
         "python": platform.python_version(),

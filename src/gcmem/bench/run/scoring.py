@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -42,14 +43,20 @@ def _words(text: str) -> str:
 
 
 def measured(
-    instance: Instance, candidates: CandidateSet, resolution: Resolution, *, ranks_only: bool
+    instance: Instance,
+    candidates: CandidateSet,
+    resolution: Resolution,
+    *,
+    turn_of: Mapping[str, str],
+    ranks_only: bool,
 ) -> dict[str, Any]:
     """Returns the measures of retrieval and, for `gcmem`, of removal.
 
-    κ is scored by the removed chunks: one witness is enough to remove a chunk, so an oracle need
-    not find every pair.
+    Labels belong to turns, and `turn_of` gives the turn of a chunk. A turn is found if one of its
+    chunks is a candidate, and removed if none of them is kept. κ is scored by the removed turns:
+    one witness is enough, so an oracle need not find every pair.
     """
-    ids = {item.chunk.id for item in candidates}
+    ids = {turn_of[item.chunk.id] for item in candidates}
     by_kind = {
         kind: [turn.id for turn in instance.turns if turn.kind == kind]
         for kind in ("old", "new", "distractor")
@@ -60,13 +67,14 @@ def measured(
     }
     if ranks_only:
         return found
-    gone = {shadow.candidate.chunk.id for shadow in resolution.shadows}
+    kept = {turn_of[item.chunk.id] for item in resolution.kept}
+    gone = {turn_of[shadow.candidate.chunk.id] for shadow in resolution.shadows} - kept
     stale = (
         {a for a, b in instance.conflicts if a in ids and b in ids} if instance.ordered else set()
     )
     live = ids - {older for older, _ in instance.conflicts} if instance.ordered else ids
     return found | {
-        "shadows": len(gone),
+        "shadows": len(resolution.shadows),
         "stale_removed": len(gone & stale) / len(stale) if stale else None,
         "keep_rate": len(live - gone) / len(live) if live else None,
         "true_positives": len(gone & stale),

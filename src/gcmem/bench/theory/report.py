@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from gcmem.bench.report.figures import draw, lines
-from gcmem.bench.theory.theorems import METHODS, RecallRow, StaleRow, StandingRow
+from gcmem.bench.run.product import describe_defaults, product_defaults
+from gcmem.bench.theory.theorems import METHODS, K, RecallRow, StaleRow, StandingRow
 
 
 def write_theory(
@@ -76,7 +77,11 @@ def _page(
     stale: Sequence[StaleRow],
     encoder: str,
 ) -> str:
-    parts = [f"# The theorems as experiments\n\nEncoder: `{encoder}`.\n"]
+    defaults = describe_defaults(product_defaults(), ("retrieval", "k"))
+    parts = [
+        f"# The theorems as experiments\n\nEncoder: `{encoder}`. The new state is retrieved with "
+        f"k = {K}; product defaults: {defaults}.\n"
+    ]
     for style in dict.fromkeys(row.style for row in recall):
         own = [row for row in recall if row.style == style]
         lengths = list(dict.fromkeys(row.old for row in own))

@@ -20,10 +20,11 @@ from gcmem.judge import GoldOracle
 from gcmem.protocols import Encoder, Progress, Reader, Vectors
 from gcmem.resolve import Resolver
 from gcmem.retrieve import retrieve
+from gcmem.settings import Settings
 from gcmem.types import Candidate, CandidateSet, Conflict, Prompt
 
 K = 10
-OVERFETCH = 3
+OVERFETCH = Settings().overfetch
 LENGTHS = (1, 10, 100, 1_000, 10_000, 100_000)
 AFTER = (0, 5, 20, 50, 100, 200)
 METHODS = ("dense", "dense 3k", "paper", "time decay", "stratified", "stratified+edges")
@@ -104,7 +105,7 @@ def recall_rows(
         )
         _store_edges(stream, texts)
         for question in family.questions:
-            query = texts.vectors([question])
+            query = texts.encode([question])
             for old in lengths:
                 for later in after:
                     for method in METHODS:
@@ -114,7 +115,7 @@ def recall_rows(
                         hit = any(chunk_id.startswith("new") for chunk_id in ids)
                         found[old, method].append((later, hit, len(ids), spent))
         for question in stream.standing.questions:
-            query = texts.vectors([question])
+            query = texts.encode([question])
             for method in METHODS:
                 ids = _candidates(stream, question, query, stream.length, max(after), method)
                 standing[method].append("standing:0" in ids or "row:0" in ids)
@@ -159,7 +160,7 @@ def _store_edges(stream: Stream, texts: Texts) -> None:
         candidates = retrieve(
             stream.store,
             query=question,
-            queries=texts.vectors([question]),
+            queries=texts.encode([question]),
             k=K,
             where=stream.where(old=stream.length, after=0),
             pool=K * OVERFETCH,
@@ -265,7 +266,7 @@ def _sets(stream: Stream, texts: Texts, k: int) -> Iterator[CandidateSet]:
         found = retrieve(
             stream.store,
             query=question,
-            queries=texts.vectors([question]),
+            queries=texts.encode([question]),
             k=k,
             where=stream.where(old=stream.length, after=20),
             strategy="stratified",

@@ -36,11 +36,11 @@ class ThresholdRow:
 class DegradedOracle:
     """Finds each gold pair with probability `recall`, and adds wrong pairs to reach `precision`."""
 
-    def __init__(self, instance: Instance, *, precision: float, recall: float, seed: int) -> None:
-        self._gold = {frozenset(pair) for pair in instance.conflicts}
+    def __init__(self, memory: BenchMemory, *, precision: float, recall: float, seed: int) -> None:
+        self._gold = {frozenset(pair) for pair in memory.conflicts}
         self._precision = precision
         self._recall = recall
-        self._rng = random.Random(f"{instance.id} {precision} {recall} {seed}")
+        self._rng = random.Random(f"{memory.instance.id} {precision} {recall} {seed}")
         self.id = f"gold[p={precision:g},r={recall:g}]"
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
@@ -68,10 +68,10 @@ def threshold_rows(
         memory = BenchMemory.of(instance, texts)
         candidates = memory.candidates("bag", "none", 0)
         reader = MajorityReader(memory.states, instance.answer)
-        live = set(instance.must_keep)
+        live, turn_of = set(instance.must_keep), memory.turn_of
         for precision in steps:
             for recall in steps:
-                oracle = DegradedOracle(instance, precision=precision, recall=recall, seed=seed)
+                oracle = DegradedOracle(memory, precision=precision, recall=recall, seed=seed)
                 kept = Resolver(oracle).resolve(candidates).kept
                 prompt = Prompt(
                     question=instance.question,
@@ -79,11 +79,11 @@ def threshold_rows(
                     options=instance.options,
                     mode="forced-choice",
                 )
-                stayed = live & {item.chunk.id for item in kept}
+                stayed = live & {turn_of[item.chunk.id] for item in kept}
                 found.setdefault((precision, recall), []).append(
                     (reader.read([prompt])[0].choice == instance.answer, len(stayed) / len(live))
                 )
-        memory.store.close()
+        memory.close()
         if progress is not None:
             progress(number, len(instances))
     return [

@@ -13,6 +13,7 @@ from gcmem.bench.data.shipped import shipped_hash
 from gcmem.bench.data.streams import Texts
 from gcmem.bench.run.grid import PATHS, PRESETS, change, load_grid, preset
 from gcmem.bench.run.outcomes import Outcome, Run
+from gcmem.bench.run.product import describe_defaults, product_defaults
 from gcmem.bench.run.readers import shared_reader
 from gcmem.bench.run.runner import run_grid
 from gcmem.cli.bench.sources import instances_of, named_oracle
@@ -81,6 +82,7 @@ def run(
             progress=advance,
         )
     _summary(done)
+    console.print(f"product defaults: {describe_defaults(product_defaults())}")
     console.print(f"results in {out}; next: gcmem bench report {out}")
 
 

@@ -11,7 +11,7 @@ from gcmem.bench.data.build import DATASETS
 from gcmem.bench.data.datasets import LOADERS, load_dataset
 from gcmem.bench.data.instances import Instance, load
 from gcmem.bench.data.shipped import shipped
-from gcmem.bench.run.runner import MakeOracle
+from gcmem.bench.run.memories import MakeOracle
 from gcmem.cli.oracles import oracle_named
 from gcmem.protocols import ConflictOracle, ScoreCache
 

@@ -12,7 +12,9 @@ from starlette.responses import JSONResponse, Response
 from gcmem.errors import ForbiddenError, InvalidInputError
 from gcmem.ingest import Message
 from gcmem.memory import Memory
-from gcmem.serve.http import schemas, telemetry
+from gcmem.serve.http import reply_schemas as replies
+from gcmem.serve.http import request_schemas as requests
+from gcmem.serve.http import telemetry
 from gcmem.serve.http.access import Caller
 from gcmem.serve.http.cursors import cursor_of, place_of
 from gcmem.serve.http.problems import responses
@@ -27,7 +29,7 @@ WRITE = responses(400, 401, 403, 408, 413, 415, 422, 429, 500, 503, 504)
 ITEM = responses(401, 403, 404, 422, 429, 500, 503, 504)
 STILL_ERASING: dict[int | str, dict[str, Any]] = {
     202: {
-        "model": schemas.Forgotten,
+        "model": replies.Forgotten,
         "description": "Erased, but bytes stay on disk while another process reads the store.",
     }
 }
@@ -39,16 +41,29 @@ MemoryId = Annotated[str, Path(max_length=100, description="The id of a memory."
 def memory_routes(service: Service) -> APIRouter:
     """Returns the routes over stored memories."""
     router = APIRouter(prefix="/v1", tags=["memories"])
+    for define in (
+        _define_add,
+        _define_list,
+        _define_forget,
+        _define_get,
+        _define_delete,
+        _define_history,
+    ):
+        define(router, service)
+    return router
+
+
+def _define_add(router: APIRouter, service: Service) -> None:
     memory, spans = service.memory, service.spans
 
     @router.post(
         "/memories",
         status_code=201,
-        response_model=schemas.Memories,
+        response_model=replies.Memories,
         responses=WRITE,
         operation_id="add_memories",
     )
-    async def add(body: schemas.AddRequest, request: Request, caller: Asking) -> Response:
+    async def add(body: requests.AddRequest, request: Request, caller: Asking) -> Response:
         """Remember messages. A reply of 201 means that all are on disk; an error, that none is."""
         caller.check_may_write()
         scope = caller.narrow(body.asked_scope())
@@ -75,10 +90,14 @@ def memory_routes(service: Service) -> APIRouter:
         service.metrics.added.inc(len(chunks))
         return JSONResponse({"memories": [chunk_json(chunk) for chunk in chunks]}, 201)
 
+
+def _define_list(router: APIRouter, service: Service) -> None:
+    memory = service.memory
+
     @router.get(
-        "/memories", response_model=schemas.MemoryPage, responses=READ, operation_id="list_memories"
+        "/memories", response_model=replies.MemoryPage, responses=READ, operation_id="list_memories"
     )
-    async def list_all(query: Annotated[schemas.ListQuery, Query()], caller: Asking) -> Response:
+    async def list_all(query: Annotated[requests.ListQuery, Query()], caller: Asking) -> Response:
         """List memories in the order in which they were recorded."""
         scope = caller.narrow(query.asked_scope())
         if query.after_seq and caller.is_bound:
@@ -99,14 +118,18 @@ def memory_routes(service: Service) -> APIRouter:
 
         return json_reply(await service.run(page, caller=caller))
 
+
+def _define_forget(router: APIRouter, service: Service) -> None:
+    memory, spans = service.memory, service.spans
+
     @router.delete(
         "/memories",
-        response_model=schemas.Forgotten,
+        response_model=replies.Forgotten,
         responses={**READ, **STILL_ERASING},
         operation_id="forget_memories",
     )
     async def forget(
-        query: Annotated[schemas.ItemQuery, Query()], request: Request, caller: Asking
+        query: Annotated[requests.ItemQuery, Query()], request: Request, caller: Asking
     ) -> Response:
         """Permanently erase all memories of a user, an agent or a run; one must be named.
 
@@ -128,19 +151,27 @@ def memory_routes(service: Service) -> APIRouter:
         reply = {"forgotten": count, "left": left, "erasing": erasing}
         return JSONResponse(reply, 202 if erasing else 200)
 
+
+def _define_get(router: APIRouter, service: Service) -> None:
+    memory = service.memory
+
     @router.get(
         "/memories/{memory_id}",
-        response_model=schemas.ChunkOut,
+        response_model=replies.ChunkOut,
         responses=ITEM,
         operation_id="get_memory",
     )
     async def get(
-        memory_id: MemoryId, query: Annotated[schemas.ItemQuery, Query()], caller: Asking
+        memory_id: MemoryId, query: Annotated[requests.ItemQuery, Query()], caller: Asking
     ) -> Response:
         """Return one memory."""
         scope = caller.narrow(query.asked_scope())
         found = partial(memory.get, memory_id, **fields(scope))
         return JSONResponse(chunk_json(await service.run(found, caller=caller)))
+
+
+def _define_delete(router: APIRouter, service: Service) -> None:
+    memory, spans = service.memory, service.spans
 
     @router.delete(
         "/memories/{memory_id}",
@@ -150,7 +181,7 @@ def memory_routes(service: Service) -> APIRouter:
     )
     async def delete(
         memory_id: MemoryId,
-        query: Annotated[schemas.ItemQuery, Query()],
+        query: Annotated[requests.ItemQuery, Query()],
         request: Request,
         caller: Asking,
     ) -> Response:
@@ -165,10 +196,14 @@ def memory_routes(service: Service) -> APIRouter:
             return JSONResponse({"forgotten": 1, "left": 0, "erasing": erasing}, 202)
         return Response(status_code=204)
 
+
+def _define_history(router: APIRouter, service: Service) -> None:
+    memory = service.memory
+
     @router.get(
-        "/history", response_model=schemas.Timeline, responses=READ, operation_id="list_history"
+        "/history", response_model=replies.Timeline, responses=READ, operation_id="list_history"
     )
-    async def history(query: Annotated[schemas.HistoryQuery, Query()], caller: Asking) -> Response:
+    async def history(query: Annotated[requests.HistoryQuery, Query()], caller: Asking) -> Response:
         """Show the timeline by event time. A memory known to be outdated names its witness."""
         where = ChunkFilter(
             scope=caller.narrow(query.asked_scope()), as_of=query.as_of, known_at=query.known_at
@@ -186,10 +221,8 @@ def memory_routes(service: Service) -> APIRouter:
 
         return json_reply(await service.run(page, caller=caller))
 
-    return router
 
-
-def _listed(memory: Memory, query: schemas.ListQuery, *, scope: Scope) -> tuple[Chunk, ...]:
+def _listed(memory: Memory, query: requests.ListQuery, *, scope: Scope) -> tuple[Chunk, ...]:
     """Returns a page in recording order, plus one memory if there are more."""
     after_seq = query.after_seq
     if query.cursor is not None:
@@ -205,7 +238,7 @@ def fields(scope: Scope) -> dict[str, Any]:
     return {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
 
 
-def messages_of(body: schemas.AddRequest) -> Message | list[Message]:
+def messages_of(body: requests.AddRequest) -> Message | list[Message]:
     """Returns the messages as Memory.add takes them."""
     if isinstance(body.messages, str):
         return body.messages

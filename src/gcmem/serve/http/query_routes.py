@@ -10,7 +10,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from gcmem.resolve.documents import DocumentResolution, resolve
-from gcmem.serve.http import schemas, telemetry
+from gcmem.serve.http import reply_schemas as replies
+from gcmem.serve.http import request_schemas as requests
+from gcmem.serve.http import telemetry
 from gcmem.serve.http.access import Caller
 from gcmem.serve.http.memory_routes import WRITE, fields
 from gcmem.serve.http.rendering import answers_json, search_json
@@ -25,12 +27,18 @@ Asking = Annotated[Caller, Depends(caller_of)]
 def query_routes(service: Service) -> APIRouter:
     """Returns the routes that find conflicts."""
     router = APIRouter(prefix="/v1", tags=["queries"])
+    for define in (_define_search, _define_ask, _define_resolve):
+        define(router, service)
+    return router
+
+
+def _define_search(router: APIRouter, service: Service) -> None:
     memory, spans, metrics = service.memory, service.spans, service.metrics
 
     @router.post(
-        "/search", response_model=schemas.SearchReply, responses=WRITE, operation_id="search"
+        "/search", response_model=replies.SearchReply, responses=WRITE, operation_id="search"
     )
-    async def search(body: schemas.SearchRequest, request: Request, caller: Asking) -> Response:
+    async def search(body: requests.SearchRequest, request: Request, caller: Asking) -> Response:
         """Find what is still true, and what is not, with the newer memory that contradicts it."""
         scope = caller.narrow(body.asked_scope())
         with spans.open(
@@ -58,8 +66,12 @@ def query_routes(service: Service) -> APIRouter:
         metrics.observe_resolution(result, route="/v1/search", timings=result.timings)
         return json_reply(reply)
 
-    @router.post("/ask", response_model=schemas.AskReply, responses=WRITE, operation_id="ask")
-    async def ask(body: schemas.AskRequest, request: Request, caller: Asking) -> Response:
+
+def _define_ask(router: APIRouter, service: Service) -> None:
+    memory, spans, metrics = service.memory, service.spans, service.metrics
+
+    @router.post("/ask", response_model=replies.AskReply, responses=WRITE, operation_id="ask")
+    async def ask(body: requests.AskRequest, request: Request, caller: Asking) -> Response:
         """Answer a question by one or more paths over the same candidates."""
         scope = caller.narrow(body.asked_scope())
         with spans.open(
@@ -89,10 +101,12 @@ def query_routes(service: Service) -> APIRouter:
         metrics.observe_resolution(found.resolution, route="/v1/ask", timings=found.timings)
         return json_reply(reply)
 
+
+def _define_resolve(router: APIRouter, service: Service) -> None:
     @router.post(
-        "/resolve", response_model=schemas.ResolveReply, responses=WRITE, operation_id="resolve"
+        "/resolve", response_model=replies.ResolveReply, responses=WRITE, operation_id="resolve"
     )
-    async def resolve_documents(body: schemas.ResolveRequest, caller: Asking) -> Response:
+    async def resolve_documents(body: requests.ResolveRequest, caller: Asking) -> Response:
         """Split documents into those that are still true and those that a newer one contradicts.
 
         Nothing is stored.
@@ -113,8 +127,6 @@ def query_routes(service: Service) -> APIRouter:
             caller=caller,
         )
         return JSONResponse(_resolution_json(found))
-
-    return router
 
 
 def _resolution_json(found: DocumentResolution[dict[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""gcmem's values as plain JSON objects, in the shapes of `gcmem.serve.http.schemas`.
+"""gcmem's values as plain JSON objects, in the shapes of `reply_schemas`.
 
 Written by hand and not validated, for speed: a reply holds up to a few hundred of them.
 """

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from gcmem.errors import InvalidInputError
 from gcmem.ingest.segment import segment
 from gcmem.memory import Memory
-from gcmem.serve.http import schemas
+from gcmem.serve.http import request_schemas as requests
 from gcmem.serve.http.limits import Limits
 
 OVERHEAD_BYTES = 1024
@@ -78,7 +78,7 @@ class Room:
         return Items([first, *self.take(items[1:])])
 
 
-def check_stored(body: schemas.AddRequest, *, memory: Memory, limits: Limits) -> None:
+def check_stored(body: requests.AddRequest, *, memory: Memory, limits: Limits) -> None:
     """Raises if a request would store too much; each chunk has a copy of its metadata."""
     messages = [body.messages] if isinstance(body.messages, str) else body.messages
     copied = _size(body.metadata or {})

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
 from gcmem.judge.qualification import OPTIMAL_FROM, UNFIT_UP_TO
-from gcmem.serve.http import schemas
+from gcmem.serve.http import reply_schemas as replies
 from gcmem.serve.http.access import Caller
 from gcmem.serve.http.metrics import CONTENT_TYPE_LATEST
 from gcmem.serve.http.problems import responses
@@ -26,7 +26,7 @@ def caller_routes(service: Service) -> APIRouter:
     router = APIRouter(tags=["status"])
 
     @router.get(
-        "/v1/qualify", response_model=schemas.QualifyReply, responses=ASKED, operation_id="qualify"
+        "/v1/qualify", response_model=replies.QualifyReply, responses=ASKED, operation_id="qualify"
     )
     async def qualify(caller: Asking) -> Response:
         """Name the conflict oracle, its class, and the rule behind it."""
@@ -38,7 +38,7 @@ def caller_routes(service: Service) -> APIRouter:
             }
         )
 
-    @router.get("/v1/whoami", response_model=schemas.Whoami, responses=ASKED, operation_id="whoami")
+    @router.get("/v1/whoami", response_model=replies.Whoami, responses=ASKED, operation_id="whoami")
     async def whoami(caller: Asking) -> Response:
         """Name the key of this request, and the scope it is bound to."""
         return JSONResponse(
@@ -75,7 +75,7 @@ def health_routes(service: Service) -> APIRouter:
     probe = Probe(service.check_ready, timeout_s=READY_TIMEOUT_S)
 
     @router.get(
-        "/healthz", response_model=schemas.Health, responses=responses(500), operation_id="healthz"
+        "/healthz", response_model=replies.Health, responses=responses(500), operation_id="healthz"
     )
     async def healthz() -> Response:
         """Say that the process answers; needs no key."""
@@ -83,7 +83,7 @@ def health_routes(service: Service) -> APIRouter:
 
     @router.get(
         "/readyz",
-        response_model=schemas.Health,
+        response_model=replies.Health,
         responses=responses(500, 503),
         operation_id="readyz",
     )
