@@ -5,8 +5,9 @@ from gcmem.encode import MiniLMEncoder, OpenAIEncoder, SentenceTransformersEncod
 from gcmem.errors import GCMemError
 from gcmem.judge import CascadeOracle, LLMOracle, NLIClassifier, PairwiseOracle
 from gcmem.llm import OpenAIChat
-from gcmem.memory import Memory, reindex
+from gcmem.memory import Memory
 from gcmem.protocols import ConflictOracle, Encoder, Reader
+from gcmem.reindexing import reindex
 from gcmem.resolve.documents import DocumentResolution, DocumentShadow, resolve
 from gcmem.resolve.temporal import temporal_dominance
 from gcmem.settings import Settings

@@ -10,32 +10,17 @@ from types import TracebackType
 from typing import Any, Self, get_args
 
 from gcmem import deadline
-from gcmem.answer import prompt_of
+from gcmem.asking import answers, check_paths, shown
 from gcmem.calls import ScopedCache, current_call, one_call
 from gcmem.clocks import now_in
 from gcmem.defaults import default_encoder, default_reader, make_resolver
 from gcmem.encode import CachedEncoder
-from gcmem.errors import (
-    EncoderMismatchError,
-    InvalidInputError,
-)
-from gcmem.filters import (
-    check_k,
-    check_limit,
-    check_options,
-    make_filter,
-)
+from gcmem.errors import EncoderMismatchError, InvalidInputError
+from gcmem.filters import check_k, check_limit, check_options, make_filter
 from gcmem.ingest import Message, as_turns, chunks_of
 from gcmem.ingest.turns import check_text
 from gcmem.judge.ahead import Linked, link
-from gcmem.protocols import (
-    ConflictOracle,
-    Encoder,
-    Progress,
-    Reader,
-    Store,
-)
-from gcmem.resolve import plain_set, standard, timestamp_rerank
+from gcmem.protocols import ConflictOracle, Encoder, Progress, Reader, Store
 from gcmem.retrieve import retrieve
 from gcmem.settings import Settings
 from gcmem.stopwatch import Stopwatch
@@ -47,7 +32,6 @@ from gcmem.types import (
     TRUSTED,
     Answer,
     AnswerPath,
-    Candidate,
     CandidateSet,
     Chunk,
     ChunkFilter,
@@ -257,7 +241,7 @@ class Memory(StoredChunks):
             kept=resolution.kept[:k],
             shadows=resolution.shadows,
             undecided=resolution.undecided,
-            ranked=_present(candidates, resolution, mode)[:k],
+            ranked=shown(candidates, resolution, mode)[:k],
             timings=Timings(**stopwatch.spent_ms),
             skewed=resolution.skewed,
             outranked=resolution.outranked,
@@ -307,42 +291,21 @@ class Memory(StoredChunks):
 
         The reader sees the k best chunks that each path keeps.
         """
-        check_choice(mode, name="mode", allowed=get_args(PromptMode))
-        if not isinstance(paths, (list, tuple)):
-            raise InvalidInputError(f"paths={paths!r}: pass a list of paths")
-        for path in paths:
-            check_choice(path, name="path", allowed=get_args(AnswerPath))
-        if len(set(paths)) != len(paths):
-            raise InvalidInputError(f"paths={paths!r}: pass each path once")
+        check_paths(paths, mode=mode)
         where = make_filter(user_id, agent_id, run_id, as_of, known_at, filters)
         watch = Stopwatch()
         with one_call(self._cache, where.scope):
             candidates = self._candidates(question, k=k, where=where, options=options, watch=watch)
-            resolvers: dict[AnswerPath, Callable[[], Resolution]] = {
-                "standard": lambda: standard(candidates),
-                "timestamp": lambda: timestamp_rerank(
-                    plain_set(candidates, k=k, strategy=self.settings.strategy)
-                ),
-                "gcmem": lambda: self.resolver.resolve(candidates, watch=watch),
-            }
-            found = [resolvers[path]() for path in paths]
-            prompts = [prompt_of(candidates, r, k=k, mode=mode) for r in found]
-            # As in a search, `kept` is what is shown: here, to the reader.
-            resolutions = [replace(r, kept=r.kept[:k]) for r in found]
-            with watch.timing("read_ms"):
-                readings = self.reader.read(prompts)
-        return tuple(
-            Answer(
-                text=reading.text,
-                choice=reading.choice,
-                path=path,
-                resolution=resolution,
-                timings=Timings(**watch.spent_ms),
-                tokens=reading.tokens,
-                source=reading.source,
+            return answers(
+                candidates,
+                resolver=self.resolver,
+                reader=self.reader,
+                k=k,
+                paths=paths,
+                mode=mode,
+                strategy=self.settings.strategy,
+                watch=watch,
             )
-            for path, resolution, reading in zip(paths, resolutions, readings, strict=True)
-        )
 
     def link(self, *, limit: int | None = None, progress: Progress | None = None) -> Linked:
         """Judges the chunks added since the last call; returns how many, and how many conflicts.
@@ -423,29 +386,3 @@ class Memory(StoredChunks):
                 pool=k * self.settings.overfetch,
                 oracle=self.oracle.id,
             )
-
-
-def _present(candidates: CandidateSet, resolution: Resolution, mode: Mode) -> tuple[Candidate, ...]:
-    """Returns the candidates in the order that `mode` shows."""
-    if mode == "annotate":
-        return candidates.items
-    if mode == "drop":
-        return resolution.kept
-    # With an unqualified oracle, shadows are among the kept too: show nothing twice.
-    return tuple(dict.fromkeys((*resolution.kept, *(s.candidate for s in resolution.shadows))))
-
-
-def reindex(
-    path: Path | str, *, encoder: Encoder | None = None, progress: Progress | None = None
-) -> int:
-    """Embeds the whole store at a path or URL again with `encoder`; returns the chunk count.
-
-    If it is interrupted, the old vectors stay in use and the next call continues where it stopped.
-    """
-    check_location(path)
-    used = encoder or default_encoder()
-    store = open_store(str(path), encoder=used, stm_size=0)
-    try:
-        return store.index.rebuild(used, progress=progress)
-    finally:
-        store.close()

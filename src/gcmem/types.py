@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from gcmem.errors import InvalidInputError, InvalidScopeError, NaiveTimeError
+from gcmem.frozen import FrozenDict, frozen
 
 Origin = Literal["mtm", "stm", "edge"]
 Strategy = Literal["dense", "paper", "stratified"]
@@ -43,28 +44,6 @@ def utc(at: datetime, *, name: str) -> datetime:
         return at.astimezone(UTC)
     except OverflowError:
         raise InvalidInputError(f"{name}={at!r} is out of range in UTC") from None
-
-
-class FrozenDict(dict[str, Any]):
-    """A dict that can't be changed; it keeps frozen values frozen."""
-
-    def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        raise TypeError("this mapping belongs to a frozen value; copy it with dict(...) to edit it")
-
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
-
-    def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
-        return FrozenDict, (dict(self),)
-
-
-def frozen(metadata: Mapping[str, Any] | None) -> FrozenDict:
-    """Returns a copy of the metadata that can't be changed; None becomes an empty one."""
-    if metadata is None:
-        return FrozenDict()
-    if not isinstance(metadata, Mapping):
-        raise InvalidInputError(f"metadata={metadata!r}: pass a mapping, or None")
-    return FrozenDict(metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

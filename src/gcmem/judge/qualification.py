@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gcmem.errors import InvalidInputError
+from gcmem.frozen import FrozenDict
 from gcmem.judge.labelled import LabelledPair, LabelledSet, pair_as_set
 from gcmem.protocols import CandidateResolver, ConflictOracle, Progress
-from gcmem.types import Fitness, FrozenDict
+from gcmem.types import Fitness
 
 UNFIT_UP_TO = 0.5
 """The paper's rule: an oracle with a recall of 0.5 or less must not remove anything."""

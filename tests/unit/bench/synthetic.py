@@ -6,7 +6,7 @@ import random
 from itertools import product
 
 from gcmem.bench.run.outcomes import Condition, Outcome, Run
-from gcmem.types import FrozenDict
+from gcmem.frozen import FrozenDict
 
 READERS = (
     "small-reader", "DeepSeek-V3", "o4-mini", "gpt-4.1-mini",

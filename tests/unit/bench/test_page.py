@@ -19,7 +19,7 @@ from gcmem.bench.report.page import (
 from gcmem.bench.report.page_style import DARK, LIGHT
 from gcmem.bench.report.plots import PLOTS
 from gcmem.bench.run.outcomes import Run
-from gcmem.types import FrozenDict
+from gcmem.frozen import FrozenDict
 from tests.unit.bench.synthetic import synthetic_run
 
 HOSTILE = "<script>alert('x')</script>"

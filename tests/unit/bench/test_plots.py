@@ -9,7 +9,7 @@ from gcmem.bench.report.captions import CAPTIONS
 from gcmem.bench.report.lift import headline, interval, main_oracle, mean_lift, pairs
 from gcmem.bench.report.plots import PLOTS
 from gcmem.bench.run.outcomes import Outcome, Run
-from gcmem.types import FrozenDict
+from gcmem.frozen import FrozenDict
 from tests.unit.bench.synthetic import FAMILIES, READERS, synthetic_run
 
 RUN = synthetic_run()

@@ -22,8 +22,8 @@ from gcmem.bench.report.tables_main import efficacy, factors
 from gcmem.bench.run.outcomes import Condition, Outcome, Run
 from gcmem.bench.run.product import product_defaults
 from gcmem.defaults import default_oracle
+from gcmem.frozen import FrozenDict
 from gcmem.settings import Settings
-from gcmem.types import FrozenDict
 
 MODES = ("forced-choice", "allow-unclear")
 MARKS = {

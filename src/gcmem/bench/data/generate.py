@@ -18,8 +18,9 @@ from gcmem.bench.data.rows import make_folder, write_atomically
 from gcmem.bench.data.spec import NO_STATE, FamilySpec, load_spec
 from gcmem.bench.data.wording import LabelCheck, Seen
 from gcmem.errors import InvalidInputError
+from gcmem.frozen import FrozenDict
 from gcmem.protocols import ChatModel, Progress
-from gcmem.types import FrozenDict, is_storable
+from gcmem.types import is_storable
 
 Ended = Literal["complete", "rounds", "budget"]
 Reason = Literal["unusable", "named", "duplicate", "unrated", "no state", "wrong state"]

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from gcmem.errors import InvalidInputError
+from gcmem.frozen import FrozenDict
 from gcmem.times import parse_time
-from gcmem.types import FrozenDict
 
 Kind = Literal["old", "new", "distractor", "invariant", "other"]
 Subset = Literal["single", "chained", "returning", "concurrent", "late"]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from gcmem.types import FrozenDict
+from gcmem.frozen import FrozenDict
 
 ABSENT: Mapping[str, str] = FrozenDict()
 K = 10

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gcmem.types import FrozenDict
+from gcmem.frozen import FrozenDict
 
 NONE = "–"
 """Shown if there is no figure."""

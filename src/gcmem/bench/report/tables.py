@@ -8,7 +8,7 @@ from gcmem.bench.report import tables_appendix, tables_bag, tables_main
 from gcmem.bench.report.default_settings import defaults_of, mark_defaults
 from gcmem.bench.report.table import RENDERERS, Table, to_csv, to_latex, to_markdown
 from gcmem.bench.run.outcomes import Run
-from gcmem.types import FrozenDict
+from gcmem.frozen import FrozenDict
 
 __all__ = ["RENDERERS", "TABLES", "Table", "make_tables", "to_csv", "to_latex", "to_markdown"]
 

@@ -12,7 +12,7 @@ from gcmem.bench.data.instances import BenchTurn, Instance
 from gcmem.bench.data.streams import Texts
 from gcmem.judge import GoldOracle
 from gcmem.memory import Memory
-from gcmem.protocols import ConflictOracle, Store, ScoreCache
+from gcmem.protocols import ConflictOracle, ScoreCache, Store
 from gcmem.settings import Settings
 from gcmem.types import Candidate, CandidateSet, Chunk, Scope, Turn
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gcmem.errors import InvalidInputError
-from gcmem.types import FrozenDict
+from gcmem.frozen import FrozenDict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from gcmem.types import Chunk, ChunkFilter, FrozenDict, Scalar, Scope
+from gcmem.frozen import FrozenDict
+from gcmem.types import Chunk, ChunkFilter, Scalar, Scope
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COLUMNS = (

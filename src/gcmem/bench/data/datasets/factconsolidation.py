@@ -42,7 +42,7 @@ from gcmem.bench.data.datasets.reading import (
 )
 from gcmem.bench.data.instances import BenchTurn, Instance, Kind
 from gcmem.errors import InvalidInputError
-from gcmem.types import FrozenDict
+from gcmem.frozen import FrozenDict
 
 SOURCE = Source(
     name="FactConsolidation",

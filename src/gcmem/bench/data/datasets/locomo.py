@@ -37,7 +37,7 @@ from gcmem.bench.data.datasets.reading import (
     utc_time,
 )
 from gcmem.bench.data.instances import BenchTurn, Instance
-from gcmem.types import FrozenDict
+from gcmem.frozen import FrozenDict
 
 SOURCE = Source(
     name="LoCoMo",

@@ -38,7 +38,7 @@ from gcmem.bench.data.datasets.reading import (
     utc_time,
 )
 from gcmem.bench.data.instances import BenchTurn, Instance, Kind
-from gcmem.types import FrozenDict
+from gcmem.frozen import FrozenDict
 
 SOURCE = Source(
     name="LongMemEval",

@@ -37,8 +37,8 @@ from gcmem.bench.data.datasets.reading import (
     text_of,
 )
 from gcmem.bench.data.instances import BenchTurn, Instance, Kind
+from gcmem.frozen import FrozenDict
 from gcmem.times import parse_time
-from gcmem.types import FrozenDict
 
 SOURCE = Source(
     name="StateBench",

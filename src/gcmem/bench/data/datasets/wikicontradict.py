@@ -21,7 +21,7 @@ from pathlib import Path
 
 from gcmem.bench.data.datasets.reading import Row, Source, first, locate_errors, read_rows, text_of
 from gcmem.bench.data.instances import BenchTurn, Instance
-from gcmem.types import FrozenDict
+from gcmem.frozen import FrozenDict
 
 SOURCE = Source(
     name="WikiContradict",
