@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from gcmem.protocols import Encoder
 from gcmem.types import Chunk
 
 MONTHS = (
@@ -16,7 +19,7 @@ def dense_text(text: str, *, speaker: str, version: int = TEXT_VERSION) -> str:
     return text if version < TEXT_VERSION else f"{speaker}: {text}"
 
 
-def dense_texts(chunks: tuple[Chunk, ...] | list[Chunk], *, version: int) -> list[str]:
+def dense_texts(chunks: Sequence[Chunk], *, version: int) -> list[str]:
     """Returns what the encoder reads of each chunk."""
     return [dense_text(chunk.text, speaker=chunk.speaker, version=version) for chunk in chunks]
 
@@ -26,3 +29,8 @@ def lexical_text(chunk: Chunk) -> str:
     assert chunk.at is not None
     at = chunk.at
     return f"{at.day} {MONTHS[at.month - 1]} {at.year} {chunk.speaker}: {chunk.text}"
+
+
+def rebuild_id(encoder: Encoder) -> str:
+    """Names what makes the vectors of a rebuild: it may go on only with the same."""
+    return f"{encoder.id} text@{TEXT_VERSION}"

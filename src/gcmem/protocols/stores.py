@@ -120,6 +120,9 @@ class VectorIndex(Protocol):
     def text_version(self) -> int:
         """How the embedded texts were made (see `gcmem.indexed_text`)."""
 
+    def hand_over(self) -> None:
+        """Drops the vectors, because another index takes over; a rebuild takes it back."""
+
     def check(self, vectors: Vectors, *, count: int, encoder_id: str) -> Vectors:
         """Returns `count` vectors as they will be stored; raises if they don't fit the index."""
 
@@ -170,7 +173,7 @@ class WordIndex(Protocol):
         """Drops the chunks with these sequence numbers, in the log's transaction."""
 
     def search(self, question: str, *, k: int, where: ChunkFilter) -> list[tuple[str, float]]:
-        """Returns the k best chunk ids with their scores; chunks that share no word are left out."""
+        """Returns the k best chunk ids with their scores, only those that share a word."""
 
     def rebuild(self) -> None:
         """Reads the words of every chunk again."""

@@ -24,7 +24,7 @@ def open_embedded(path: Path | str, *, encoder: Encoder, stm_size: int) -> Store
     return Store(
         log=log,
         index=index,
-        words=SQLiteWords(log, index.rows, part=1),
+        words=SQLiteWords(log, index.rows),
         buffer=LogBuffer(log, capacity=stm_size),
         scores=SQLiteScores(log),
         ledger=SQLiteLedger(log),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gcmem.errors import EncoderMismatchError, StoreCorruptError
+from gcmem.errors import EncoderMismatchError, IndexElsewhereError, StoreCorruptError
 from gcmem.protocols import Encoder, LogState, Progress, Vectors
 from gcmem.ranking import ranked
 from gcmem.store.frontier import ROUNDING, frontier_positions
@@ -108,6 +108,11 @@ class NumpyIndex:
         """How the embedded texts were made."""
         return self._stored.text_version
 
+    def hand_over(self) -> None:
+        """Drops the vectors, because another index takes over."""
+        self._stored.hand_over()
+        self.rows.remove("vectors")
+
     def check(self, vectors: Vectors, *, count: int, encoder_id: str) -> Vectors:
         """Returns the vectors as they will be stored; raises if they can't be searched."""
         return checked(vectors, count=count, encoder_id=encoder_id)
@@ -139,6 +144,8 @@ class NumpyIndex:
     def _check_encoder(self) -> None:
         """Raises if another process re-embedded the store with a different encoder."""
         stored = self.encoder_id
+        if stored is None and self._stored.is_elsewhere:
+            raise IndexElsewhereError(self._log.location)
         if stored is not None and stored != self._encoder_id:
             raise EncoderMismatchError(
                 stored=stored, given=self._encoder_id, location=self._log.location
@@ -153,7 +160,7 @@ class NumpyIndex:
         """
         self._check_encoder()
         rows = self.rows.sync(where.scope)
-        vectors: Vectors = rows.parts[0]
+        vectors: Vectors = rows.parts["vectors"]
         matching, newest_first = self.rows.select(rows, where)
         if matching.size == 0:
             return [[] for _ in queries]
@@ -180,7 +187,7 @@ class NumpyIndex:
     def score(self, queries: Vectors, ids: Sequence[str]) -> Vectors:
         """Returns the cosine of every query to every id; an unknown id scores 0."""
         rows = self.rows.view()
-        vectors: Vectors = rows.parts[0]
+        vectors: Vectors = rows.parts["vectors"]
         size = rows.size  # row_of may already list rows that were added later
         known = {i: n for i in ids if (n := rows.row_of.get(i, size)) < size}
         # Vectors that are not loaded are read from the log.
@@ -204,6 +211,6 @@ def _best(
     least = np.partition(scores, -wanted)[-wanted] - ROUNDING
     best = numbers[scores >= least]
     # Summed again row by row: a matrix product may round equal vectors differently.
-    exact = (rows.parts[0][best] * query).sum(axis=1)
+    exact = (rows.parts["vectors"][best] * query).sum(axis=1)
     order = ranked(exact, rows.columns[0][best])[:wanted]
     return [(int(best[i]), float(exact[i])) for i in order]

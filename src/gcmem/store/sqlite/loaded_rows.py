@@ -61,12 +61,13 @@ class View(NamedTuple):
     scopes: list[Scope]
     row_of: dict[str, int]
     columns: Ints
-    parts: tuple[Any, ...]
+    parts: dict[str, Any]
+    """What the indexes hold of the rows, by table."""
 
     @property
     def size(self) -> int:
         """The number of rows, erased ones included."""
-        return self.columns.shape[1]
+        return int(self.columns.shape[1])
 
 
 class _Row(NamedTuple):
@@ -93,6 +94,12 @@ class LoadedRows:
         with self._lock:
             self._reset()
 
+    def remove(self, table: str) -> None:
+        """Drops a part for good."""
+        with self._lock:
+            self._parts = tuple(part for part in self._parts if part.table != table)
+            self._reset()
+
     def _reset(self) -> None:
         self._ids: list[str] = []
         self._scopes: list[Scope] = []
@@ -114,7 +121,7 @@ class LoadedRows:
             return self._view()
 
     def _view(self) -> View:
-        parts = tuple(part.view(self._size) for part in self._parts)
+        parts = {part.table: part.view(self._size) for part in self._parts}
         columns = self._columns[:, : self._size]
         return View(self._ids, self._scopes, self._row_of, columns, parts)
 

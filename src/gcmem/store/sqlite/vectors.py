@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gcmem.errors import EncoderError, EncoderMismatchError, StoreUnavailableError
-from gcmem.indexed_text import TEXT_VERSION, dense_text
+from gcmem.indexed_text import TEXT_VERSION, dense_text, rebuild_id
 from gcmem.protocols import Encoder, Progress, Vectors
 from gcmem.store.sqlite.file import get_meta, next_generation, set_meta
 from gcmem.store.sqlite.log import PAGE, SQLiteLog
@@ -18,6 +18,7 @@ BATCH = 256
 ENCODER = "encoder_id"
 NEXT_ENCODER = "reindex_encoder_id"
 VERSION = "text_version"
+ELSEWHERE = "vectors_elsewhere"
 
 
 class SQLiteVectors:
@@ -39,6 +40,22 @@ class SQLiteVectors:
             if get_meta(connection, ENCODER) is None:
                 return TEXT_VERSION
             return int(get_meta(connection, VERSION) or 1)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another index has taken over, and these vectors were dropped."""
+        with self._log.reading() as connection:
+            return get_meta(connection, ELSEWHERE) is not None
+
+    def hand_over(self) -> None:
+        """Drops the vectors, because another index takes over; a rebuild takes it back."""
+        if self.is_elsewhere:
+            return
+        with self._log.writing() as connection:
+            for table in ("vectors", "vectors_next"):
+                connection.execute(f"DELETE FROM {table}")
+            connection.execute("DELETE FROM meta WHERE key = ?", (ENCODER,))
+            set_meta(connection, ELSEWHERE, "1")
 
     def insert(self, seqs: Sequence[int], vectors: Vectors, *, encoder_id: str) -> None:
         """Writes vectors; the first ones decide the encoder of the store."""
@@ -86,14 +103,16 @@ class SQLiteVectors:
         If it is killed, the old vectors stay in use and the next call continues where it stopped.
         """
         with self._log.writing() as connection:
-            if get_meta(connection, NEXT_ENCODER) != encoder.id:
+            made_by = rebuild_id(encoder)
+            if get_meta(connection, NEXT_ENCODER) != made_by:
                 connection.execute("DELETE FROM vectors_next")
-                set_meta(connection, NEXT_ENCODER, encoder.id)
+                set_meta(connection, NEXT_ENCODER, made_by)
         while True:
             with self._log.writing() as connection:
-                self._check_still_ours(connection, encoder.id)
+                self._check_still_ours(connection, made_by)
                 pending = connection.execute(
-                    "SELECT seq, text, speaker FROM chunks WHERE seq NOT IN (SELECT seq FROM vectors_next) "
+                    "SELECT seq, text, speaker FROM chunks "
+                    "WHERE seq NOT IN (SELECT seq FROM vectors_next) "
                     f"ORDER BY seq LIMIT {BATCH}"
                 ).fetchall()
                 if not pending:
@@ -105,15 +124,15 @@ class SQLiteVectors:
             texts = [dense_text(text, speaker=speaker) for _, text, speaker in pending]
             vectors = encode(encoder, texts)
             with self._log.writing() as connection:
-                self._check_still_ours(connection, encoder.id)
+                self._check_still_ours(connection, made_by)
                 connection.executemany(
                     # Selects from chunks, so that one forgotten meanwhile leaves no vector behind.
                     "INSERT OR REPLACE INTO vectors_next SELECT seq, ? FROM chunks WHERE seq = ?",
                     [(v.tobytes(), seq) for (seq, *_), v in zip(pending, vectors, strict=True)],
                 )
 
-    def _check_still_ours(self, connection: sqlite3.Connection, encoder_id: str) -> None:
-        if get_meta(connection, NEXT_ENCODER) != encoder_id:
+    def _check_still_ours(self, connection: sqlite3.Connection, made_by: str) -> None:
+        if get_meta(connection, NEXT_ENCODER) != made_by:
             raise StoreUnavailableError(
                 f"another process re-embedded {self._log.location} meanwhile; "
                 "open it again, and start over if it still needs a reindex"
@@ -142,7 +161,7 @@ def _swap(connection: sqlite3.Connection, encoder_id: str) -> int:
     connection.execute("DROP TABLE vectors")
     connection.execute("ALTER TABLE vectors_next RENAME TO vectors")
     connection.execute("CREATE TABLE vectors_next (seq INTEGER PRIMARY KEY, vector BLOB NOT NULL)")
-    connection.execute("DELETE FROM meta WHERE key = ?", (NEXT_ENCODER,))
+    connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (NEXT_ENCODER, ELSEWHERE))
     set_meta(connection, ENCODER, encoder_id)
     set_meta(connection, VERSION, str(TEXT_VERSION))
     next_generation(connection)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,8 +17,6 @@ from gcmem.store.sqlite.log import SQLiteLog
 from gcmem.store.sqlite.rows import COLUMNS, chunk_of
 from gcmem.types import Chunk, ChunkFilter
 from gcmem.words import K1, TERM, B, asked_words, term_of, terms_of
-
-logger = logging.getLogger(__name__)
 
 MISSING = "words_missing"
 BATCH = 1000
@@ -98,11 +95,10 @@ class SQLiteWords:
     """Finds chunks by their words. The statistics are those of the chunks that match the filter,
     so that one user's words never change what another user finds."""
 
-    def __init__(self, log: SQLiteLog, rows: LoadedRows, *, part: int) -> None:
-        """`part` is the number of the `WordPart` among the parts of `rows`."""
+    def __init__(self, log: SQLiteLog, rows: LoadedRows) -> None:
+        """`rows` must have a `WordPart`."""
         self._log = log
         self._rows = rows
-        self._part = part
         self._is_complete = False
 
     def upsert(self, chunks: Sequence[Chunk]) -> None:
@@ -150,7 +146,7 @@ class SQLiteWords:
         if not matching.size:
             return []
         terms = Counter(map(term_of, asked_words(question)))
-        scores = _bm25(rows.parts[self._part], terms, matching)
+        scores = _bm25(rows.parts["words"], terms, matching)
         found = matching[scores[matching] > 0]
         if len(found) > k:
             least = np.partition(scores[found], -k)[-k]
