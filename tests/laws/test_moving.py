@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcmem import Chunk, Scope
+from gcmem.indexed_text import TEXT_VERSION, dense_texts
 from gcmem.protocols import Store
 from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder
@@ -60,7 +61,7 @@ def open_memory() -> Store:
 
 
 def fill(store: Store, items: Sequence[Chunk]) -> None:
-    vectors = ENCODER.encode([chunk.text for chunk in items])
+    vectors = ENCODER.encode(dense_texts(items, version=TEXT_VERSION))
     store.append(items, vectors, encoder_id=ENCODER.id)
 
 

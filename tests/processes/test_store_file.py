@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ import pytest
 from gcmem import Memory
 from gcmem.errors import StoreReplacedError, StoreUnavailableError
 from gcmem.testing import HashEncoder
+from gcmem.types import Chunk
 from tests.serve.conftest import start
 
 AT_ONCE_S = 10
@@ -62,14 +63,15 @@ def test_a_file_that_goes_during_the_write_is_noticed_before_it_is_acknowledged(
 ) -> None:
     with opened(tmp_path / "m.db") as memory:
         memory.add("a fact", user_id="ana")
-        log = memory.store.log
-        claim = log._claim  # type: ignore[attr-defined]
+        words = memory.store.words
+        assert words is not None
+        upsert = words.upsert
 
-        def late(*args: object) -> None:
+        def late(chunks: Sequence[Chunk]) -> None:
             (tmp_path / "m.db").unlink()
-            claim(*args)
+            upsert(chunks)
 
-        monkeypatch.setattr(log, "_claim", late)
+        monkeypatch.setattr(words, "upsert", late)
         with pytest.raises(StoreReplacedError):
             memory.add("lost", user_id="ana")
 

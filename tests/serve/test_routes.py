@@ -136,7 +136,7 @@ def test_the_timeline_marks_what_is_known_to_be_outdated(client: TestClient) -> 
     client.post("/v1/search", json={"query": "city", "user_id": "ana"})
     newest, oldest = client.get("/v1/history", params={"user_id": "ana"}).json()["memories"]
     assert newest == {**new, "shadowed_by": None, "judged": False}
-    assert oldest["shadowed_by"] == {"witness": new["id"], "score": None, "oracle": "rule@1"}
+    assert oldest["shadowed_by"] == {"witness": new["id"], "score": 1.0, "oracle": "rule@1"}
     then = {"user_id": "ana", "as_of": day(0.5).isoformat()}
     assert client.get("/v1/history", params=then).json()["memories"] == [
         {**old, "shadowed_by": None, "judged": False}

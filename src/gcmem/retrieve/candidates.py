@@ -84,10 +84,8 @@ def _find(
     lexical_weight: float,
 ) -> tuple[dict[str, float], list[str], list[str], Fusion | None]:
     """Returns known cosines, the most relevant chunks, the frontier, and how hits are joined."""
-    by_words: list[tuple[str, float]] = []
-    if lexical_weight and store.words is not None:
-        depth = max(depth, DEPTH)
-        by_words = store.words.search(query, k=depth, where=where)
+    words = store.words if lexical_weight else None
+    depth = depth if words is None else max(depth, DEPTH)
     hits = store.index.search(queries, k=depth, where=where, frontier=frontier)
     cosines: dict[str, float] = {}
     for chunk_id, score in (hit for found in hits for hit in found):
@@ -96,7 +94,8 @@ def _find(
     newest = [i for found in hits for i, _ in found[depth:]]
     fusion = None
     relevance: dict[str, float] = {i: cosines[i] for i in similar}
-    if lexical_weight and store.words is not None:
+    if words is not None:
+        by_words = words.search(query, k=depth, where=where)
         fusion = Fusion.of(list(relevance.values()), by_words, lexical_weight=lexical_weight)
         similar = list(dict.fromkeys((*similar, *(i for i, _ in by_words))))
         relevance = {i: fusion.relevance(i, cosines.get(i, fusion.least)) for i in similar}

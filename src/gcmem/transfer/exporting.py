@@ -190,7 +190,12 @@ class _Part:
         if known is not None and known.request == request:
             self.size_bytes = known.size_bytes
             return known, known.rows
-        header = Header(encoder=encoder_id, vectors=vectors, count=store.log.count(where))
+        header = Header(
+            encoder=encoder_id,
+            vectors=vectors,
+            count=store.log.count(where),
+            text_version=store.index.text_version,
+        )
         self._begin(header.line())
         return _Cursor(
             request=request, header=asdict(header), up_to_seq=store.log.state().last_seq

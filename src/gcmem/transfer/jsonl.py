@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from gcmem.errors import GCMemError, TransferFormatError
+from gcmem.indexed_text import TEXT_VERSION
 from gcmem.transfer.rows import BadRow, ForeignRows, Row, own_chunk, unpacked
 from gcmem.types import Chunk
 
@@ -36,6 +37,14 @@ class Header:
     encoder: str | None
     vectors: bool
     count: int | None = None
+    text_version: int = 1
+    """How the embedded texts were made; files from before this was said have version 1."""
+
+    @property
+    def vectors_of(self) -> str | None:
+        """The encoder whose vectors can be used again; None if there are none."""
+        is_current = self.vectors and self.text_version == TEXT_VERSION
+        return self.encoder if is_current else None
 
     def line(self) -> bytes:
         """Returns the header line, with a line break."""
@@ -46,6 +55,7 @@ class Header:
                 "encoder": self.encoder,
                 "vectors": self.vectors,
                 "count": self.count,
+                "text_version": self.text_version,
             }
         )
 
@@ -69,11 +79,12 @@ def read_header(record: Any, *, file: str) -> Header | None:
         raise TransferFormatError(
             f"{file} has format version {version}; this gcmem reads version {VERSION}; upgrade it"
         )
-    count = record.get("count")
+    count, text_version = record.get("count"), record.get("text_version")
     return Header(
         encoder=record.get("encoder"),
         vectors=bool(record.get("vectors")),
         count=count if isinstance(count, int) else None,
+        text_version=text_version if isinstance(text_version, int) else 1,
     )
 
 
@@ -96,9 +107,7 @@ class JsonlFile:
                 self.count = 1 + sum(1 for line in file if line.strip())
             else:
                 self.count = self._header.count
-        self.encoder_id = (
-            self._header.encoder if self._header is not None and self._header.vectors else None
-        )
+        self.encoder_id = None if self._header is None else self._header.vectors_of
 
     def rows(self, *, vectors: bool) -> Iterator[Row | BadRow]:
         """Yields the rows; raises if a file with a header has no end line, since it is cut off.

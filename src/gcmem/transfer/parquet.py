@@ -76,8 +76,7 @@ class ParquetFile:
         self._header = read_header(record, file=self.name)
         self.count: int | None = self._file.metadata.num_rows
         self.digest = int(record["digest"], 16) if record else None
-        vectors = self._header is not None and self._header.vectors
-        self.encoder_id = self._header.encoder if self._header and vectors else None
+        self.encoder_id = None if self._header is None else self._header.vectors_of
 
     def rows(self, *, vectors: bool) -> Iterator[Row | BadRow]:
         """Yields the rows; `line` is the row's number."""

@@ -73,7 +73,7 @@ def test_an_export_begins_with_a_header_and_ends_with_a_digest(
     header, row, end = map(json.loads, (tmp_path / "a.jsonl").read_text("utf-8").splitlines())
     assert header == {
         "format": "gcmem-chunks", "version": 1, "encoder": "hash-32@1", "vectors": False,
-        "count": 1,
+        "count": 1, "text_version": 2,
     }  # fmt: skip
     assert (row["text"], row["user_id"], row["metadata"]) == ("tea", "ana", {"n": 1})
     assert end == {"format": "gcmem-chunks", "end": True, "count": 1, "digest": done.digest}
