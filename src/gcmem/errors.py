@@ -219,6 +219,7 @@ class EncoderError(GCMemError):
             "(L2 norm) for each text, always with the same number of dimensions"
         )
         self.encoder_id = encoder_id
+        self.reason = reason
 
 
 class StoreDegradedWarning(UserWarning):

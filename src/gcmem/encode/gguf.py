@@ -62,12 +62,11 @@ class GGUFEncoder:
             query_prefix=query_prefix,
             document_prefix=document_prefix,
         )
-        probe = self._embed(self._tokens("a", special=True))
-        if np.ndim(probe[0]):
-            raise InvalidInputError(
-                f"{file} does not say how to pool the vectors of its tokens; pass pooling='mean'"
-            )
-        self.dimensions = len(probe)
+        try:
+            self.dimensions = len(self._embed(self._tokens("a", special=True)))
+        except EncoderError as error:
+            hint = "" if pooling else "; if it does not say how to pool, pass pooling='mean'"
+            raise InvalidInputError(f"{file} can't embed texts{hint} ({error.reason})") from None
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Returns one unit vector per document; ignores everything after `max_tokens` tokens."""
@@ -92,12 +91,11 @@ class GGUFEncoder:
                 vectors[number] = self._embed(tokens)
         return vectors
 
-    def _embed(self, tokens: list[int]) -> list[Any]:
-        """Returns the vector of a text; without pooling, one vector per token."""
+    def _embed(self, tokens: list[int]) -> list[float]:
         reply = self._server.handle_embeddings({"input": [tokens]})
         if "error" in reply:
             raise EncoderError(self.id, f"failed: {reply['error'].get('message')}")
-        found: list[Any] = reply["data"][0]["embedding"]
+        found: list[float] = reply["data"][0]["embedding"]
         return found
 
     def _tokens(self, text: str, *, special: bool) -> list[int]:
