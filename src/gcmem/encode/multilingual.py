@@ -19,8 +19,9 @@ MAX_CHARS = 4000
 class MultilingualEncoder:
     """Universal Sentence Encoder multilingual v3, 16 languages; needs the extra `multilingual`.
 
-    Arabic, Chinese, Dutch, English, French, German, Italian, Japanese, Korean, Polish, Portuguese,
-    Russian, Spanish, Thai and Turkish share one space. Loaded at first use.
+    Arabic, Chinese (simplified and traditional), Dutch, English, French, German, Italian, Japanese,
+    Korean, Polish, Portuguese, Russian, Spanish, Thai and Turkish share one space. Loaded at first
+    use.
     """
 
     id = "multilingual:use-v3@0.2.1"

@@ -44,6 +44,9 @@ class OnnxSentenceModel:
         self._tokenizer: Any = None
         self._inputs: dict[str, Any] = {}
         self._output: str | None = None
+        self._length: int | None = None
+        """The number of tokens of every input, if the model was exported with a fixed one."""
+        self._pad_id = 0
 
     def load(self) -> None:
         """Opens the model, unless it is open."""
@@ -51,9 +54,12 @@ class OnnxSentenceModel:
             if self._session is not None:
                 return
             tokenizer = open_tokenizer(self._folder / TOKENIZER)
-            tokenizer.enable_truncation(self._max_tokens)
-            tokenizer.no_padding()
             session = open_model(self._folder / MODEL, threads=1)
+            width = session.get_inputs()[0].shape[-1]
+            self._length = width if isinstance(width, int) else None
+            self._pad_id = (tokenizer.padding or {}).get("pad_id", 0)
+            tokenizer.enable_truncation(min(self._max_tokens, self._length or self._max_tokens))
+            tokenizer.no_padding()
             self._inputs = {put.name: INTEGERS.get(put.type) for put in session.get_inputs()}
             outputs = [put.name for put in session.get_outputs()]
             self._output = POOLED_OUTPUT if POOLED_OUTPUT in outputs else outputs[0]
@@ -92,10 +98,12 @@ class OnnxSentenceModel:
 
     def vector(self, row: list[int]) -> Any:
         """Returns the unit vector of a row of token ids."""
-        ids = np.array([row], dtype=np.int64)
+        ids = np.full((1, self._length or len(row)), self._pad_id, dtype=np.int64)
+        mask = np.zeros_like(ids)
+        ids[0, : len(row)], mask[0, : len(row)] = row, 1
         values = {
             "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
+            "attention_mask": mask,
             "token_type_ids": np.zeros_like(ids),
         }
         inputs = {name: values[name].astype(dtype) for name, dtype in self._inputs.items()}
@@ -103,7 +111,7 @@ class OnnxSentenceModel:
         if found.ndim == 1:  # the model pools by itself
             pooled = found
         else:
-            pooled = found.mean(axis=0) if self._pooling == "mean" else found[0]
+            pooled = found[: len(row)].mean(axis=0) if self._pooling == "mean" else found[0]
         norm = np.linalg.norm(pooled)
         # A model that returns unit vectors keeps them to the last bit.
         return pooled if abs(norm - 1) < 1e-6 else pooled / max(norm, 1e-12)

@@ -66,12 +66,12 @@ def test_a_wrong_name_or_a_missing_extra_creates_no_store(
 
 def test_a_store_lives_with_the_encoder_that_the_environment_names(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
-    env = {"GCMEM_ENCODER": "multilingual"}
-    gcmem("add", "Anna ist nach Hamburg gezogen.", path=path, **env)
-    gcmem("add", "Der Drucker hat kein Papier.", path=path, **env)
-    found = json.loads(gcmem("search", "Wo wohnt Anna?", "--json", path=path, **env))
+    name = "multilingual"
+    gcmem("add", "Anna ist nach Hamburg gezogen.", path=path, GCMEM_ENCODER=name)
+    gcmem("add", "Der Drucker hat kein Papier.", path=path, GCMEM_ENCODER=name)
+    found = json.loads(gcmem("search", "Wo wohnt Anna?", "--json", path=path, GCMEM_ENCODER=name))
     assert found["kept"][0]["chunk"]["text"] == "Anna ist nach Hamburg gezogen."
-    report = json.loads(gcmem("doctor", "--json", path=path, **env))
+    report = json.loads(gcmem("doctor", "--json", path=path, GCMEM_ENCODER=name))
     assert report["encoder"]["name"] == "multilingual"
     assert report["store"]["encoder"] == report["encoder"]["id"] == MultilingualEncoder.id
     command = f"gcmem reindex --path {path} --encoder local"

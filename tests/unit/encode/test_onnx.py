@@ -22,12 +22,18 @@ TABLE = np.random.default_rng(7).normal(size=(30522, 6)).astype(np.float32)
 IDS = TensorProto.INT64
 
 
-def save(folder: Path, *, inputs: dict[str, int], outputs: dict[str, int]) -> Path:
+def save(
+    folder: Path,
+    *,
+    inputs: dict[str, int],
+    outputs: dict[str, int],
+    length: int | str = "t",
+) -> Path:
     """Makes a model that looks each token up in TABLE; `outputs` maps names to ranks."""
     folder.mkdir()
     shutil.copy(FOLDER / "tokenizer.json", folder)
     nodes = [helper.make_node("Gather", ["table", "input_ids"], ["tokens"])]
-    shapes: dict[int, list[Any]] = {2: ["b", 6], 3: ["b", "t", 6]}
+    shapes: dict[int, list[Any]] = {2: ["b", 6], 3: ["b", length, 6]}
     made = []
     for name, rank in outputs.items():
         if rank == 2:
@@ -42,7 +48,7 @@ def save(folder: Path, *, inputs: dict[str, int], outputs: dict[str, int]) -> Pa
     graph = helper.make_graph(
         nodes,
         "tiny",
-        [helper.make_tensor_value_info(name, kind, ["b", "t"]) for name, kind in inputs.items()],
+        [helper.make_tensor_value_info(name, kind, ["b", length]) for name, kind in inputs.items()],
         made,
         [value for value in values if any(value.name in node.input for node in nodes)],
     )
@@ -94,6 +100,14 @@ def test_a_model_that_pools_by_itself_is_taken_at_its_word(tmp_path: Path) -> No
     assert OnnxEncoder(folder).encode(["I moved."])[0] == pytest.approx(
         unit(rows_of("I moved.").max(axis=0))
     )
+
+
+def test_a_model_of_fixed_length_is_padded_and_its_padding_not_pooled(tmp_path: Path) -> None:
+    names = {"input_ids": IDS, "attention_mask": IDS}
+    folder = save(tmp_path / "fixed", inputs=names, outputs={"x": 3}, length=16)
+    encoder = OnnxEncoder(folder)
+    assert encoder.encode(["I moved.", "word " * 50]).shape == (2, 6)
+    assert encoder.encode(["I moved."])[0] == pytest.approx(unit(rows_of("I moved.").mean(axis=0)))
 
 
 def test_an_id_names_everything_that_decides_a_vector(tiny: Path) -> None:
