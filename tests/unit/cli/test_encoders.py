@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,14 @@ import typer
 
 from gcmem.cli.doctor import doctor
 from gcmem.cli.encoders import encoder_named
-from gcmem.cli.location import Location
-from gcmem.cli.options import open_memory
+from gcmem.cli.location import Location, locate
+from gcmem.cli.options import Judging, open_memory
+from gcmem.cli.serve import served_memory
 from gcmem.defaults import default_encoder
 from gcmem.encode import MultilingualEncoder
 from gcmem.encode.minilm import FOLDER
 from gcmem.errors import InvalidInputError, MissingExtraError
+from gcmem.serve.http.metrics import Metrics
 from tests.small_model import small_model_file
 from tests.unit.cli.test_commands import gcmem
 
@@ -76,6 +79,13 @@ def test_a_store_lives_with_the_encoder_that_the_environment_names(tmp_path: Pat
     assert report["store"]["encoder"] == report["encoder"]["id"] == MultilingualEncoder.id
     command = f"gcmem reindex --path {path} --encoder local"
     assert command in gcmem("search", "Wo wohnt Anna?", path=path, code=1)
+
+
+def test_the_server_uses_it_too(tmp_path: Path) -> None:
+    where = replace(locate(path=tmp_path / "m.db"), encoder="multilingual")
+    with served_memory(where, Judging(), Metrics()) as memory:
+        memory.add("Anna ist nach Hamburg gezogen.")
+        assert memory.store.index.encoder_id == MultilingualEncoder.id
 
 
 def test_reindex_moves_a_store_to_a_named_encoder(tmp_path: Path) -> None:
