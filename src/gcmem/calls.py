@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from gcmem.protocols import Encoder, Vectors
+from gcmem.protocols import Encoder, QueryEncoder, Vectors
 from gcmem.types import Scope
 
 P = ParamSpec("P")
@@ -104,11 +104,24 @@ class Call:
         if self._cache is not None:
             self._cache._put(self, key, value, weight)
 
-    def vectors(self, keys: Sequence[Hashable], texts: Sequence[str], encoder: Encoder) -> Vectors:
-        """Returns one vector per text; vectors cached under their keys are not computed again."""
+    def vectors(
+        self,
+        keys: Sequence[Hashable],
+        texts: Sequence[str],
+        encoder: Encoder,
+        *,
+        queries: bool = False,
+    ) -> Vectors:
+        """Returns one vector per text; vectors cached under their keys are not computed again.
+
+        `queries` says that the texts are questions.
+        """
+        encode = encoder.encode
+        if queries and isinstance(encoder, QueryEncoder):
+            encode = encoder.encode_queries
         known = [self.get(key) for key in keys]
         missing = [n for n, vector in enumerate(known) if vector is None]
-        encoded = encoder.encode([texts[n] for n in missing]) if missing else ()
+        encoded = encode([texts[n] for n in missing]) if missing else ()
         for n, vector in zip(missing, encoded, strict=True):
             known[n] = vector
             self.put(keys[n], vector)

@@ -193,11 +193,23 @@ class EncoderMismatchError(StoreError):
         option = "--store" if "://" in location else "--path"
         super().__init__(
             f"{location} was built with encoder {stored!r}, but {given!r} is in use; open it with "
-            f"{stored!r}, or re-embed it: gcmem.reindex({location!r}, encoder=...), or with the "
-            f"shipped encoder: gcmem reindex {option} {location}"
+            f"{stored!r}, or re-embed it: gcmem.reindex({location!r}, encoder=...), or "
+            f"gcmem reindex {option} {location} --encoder {_command_line_name(given)}"
         )
         self.stored = stored
         self.given = given
+
+
+def _command_line_name(encoder_id: str) -> str:
+    """Returns what `--encoder` takes for the encoder with this id."""
+    kind = encoder_id.partition(":")[0]
+    if kind.startswith("gcmem-encoder@"):
+        return "local"
+    return {
+        "multilingual": "multilingual",
+        "onnx": "onnx:FOLDER",
+        "gguf": "gguf:FILE",
+    }.get(kind, "NAME")
 
 
 class VerificationError(StoreError):
@@ -217,6 +229,7 @@ class EncoderError(GCMemError):
             "(L2 norm) for each text, always with the same number of dimensions"
         )
         self.encoder_id = encoder_id
+        self.reason = reason
 
 
 class StoreDegradedWarning(UserWarning):

@@ -373,7 +373,9 @@ class Memory(StoredChunks):
         check_options(options)
         query = check_text(query, name="the question").strip()
         with watch.timing("encode_ms"):
-            vectors = current_call().vectors([("question", query)], [query], self.encoder)
+            vectors = current_call().vectors(
+                [("question", query)], [query], self.encoder, queries=True
+            )
         with watch.timing("retrieve_ms"):
             return retrieve(
                 self.store,

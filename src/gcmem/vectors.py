@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gcmem.errors import EncoderError
-from gcmem.protocols import ChunkLog, Encoder, VectorIndex, Vectors
+from gcmem.protocols import ChunkLog, Encoder, QueryEncoder, VectorIndex, Vectors
 from gcmem.types import ChunkFilter
 
 NORM_TOLERANCE = 1e-3
@@ -21,6 +21,18 @@ def encode(encoder: Encoder, texts: Sequence[str]) -> Vectors:
     """Returns the texts' vectors. Raises `EncoderError` if they can't be used."""
     return checked(
         encoder.encode(texts),
+        count=len(texts),
+        dimensions=encoder.dimensions,
+        encoder_id=encoder.id,
+    )
+
+
+def encode_queries(encoder: Encoder, texts: Sequence[str]) -> Vectors:
+    """Returns the questions' vectors, as `encode` does for documents."""
+    if not isinstance(encoder, QueryEncoder):
+        return encode(encoder, texts)
+    return checked(
+        encoder.encode_queries(texts),
         count=len(texts),
         dimensions=encoder.dimensions,
         encoder_id=encoder.id,

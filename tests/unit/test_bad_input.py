@@ -251,6 +251,20 @@ def test_another_encoder_is_refused_with_the_command_that_mends_it(tmp_path: Pat
         Memory(path, encoder=HashEncoder(name="other"))
 
 
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("gcmem-encoder@9", "local"),
+        ("multilingual:use-v3@1", "multilingual"),
+        ("onnx:e5@1a2b?pooling=mean", "onnx:FOLDER"),
+        ("gguf:nomic@1a2b", "gguf:FILE"),
+    ],
+)
+def test_the_command_names_the_encoder_that_is_in_use(given: str, name: str) -> None:
+    error = EncoderMismatchError(stored="x", given=given, location="m.db")
+    assert str(error).endswith(f"gcmem reindex --path m.db --encoder {name}")
+
+
 def test_a_reader_notices_that_another_process_re_embedded(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     other = HashEncoder(name="other", dimensions=16)

@@ -38,7 +38,8 @@ app = typer.Typer(
     help="Memory for agents that knows which facts are still true.",
     epilog="Begin with: gcmem demo. Every command that prints takes --json. The store is --path or "
     "--store, else $GCMEM_PATH or $GCMEM_STORE, else what ~/.gcmem/config.toml ($GCMEM_CONFIG) "
-    "says, else ~/.gcmem/memory.db. Exit codes: 0 done, 1 failed, 2 wrong input.",
+    "says, else ~/.gcmem/memory.db. $GCMEM_ENCODER names another encoder. "
+    "Exit codes: 0 done, 1 failed, 2 wrong input.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

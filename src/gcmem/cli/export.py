@@ -8,6 +8,7 @@ from typing import Annotated, cast, get_args
 import typer
 
 from gcmem.cli.counting import counted
+from gcmem.cli.encoders import encoder_named
 from gcmem.cli.location import check_folder
 from gcmem.cli.options import (
     AgentId,
@@ -20,7 +21,6 @@ from gcmem.cli.options import (
     locate,
 )  # fmt: skip
 from gcmem.cli.output import console, print_json, progress_bar
-from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
 from gcmem.transfer import FileFormat, export_file, open_store
 from gcmem.types import ChunkFilter, Scope, check_choice
@@ -53,7 +53,7 @@ def export(
     check_folder(file)
     if file.is_dir():
         raise InvalidInputError(f"{file} is a folder; name a file in it")
-    opened = open_store(source.store, encoder=default_encoder())
+    opened = open_store(source.store, encoder=encoder_named(source.encoder))
     try:
         with progress_bar("exporting") as advance:
             done = export_file(

@@ -9,9 +9,9 @@ from typing import Annotated, cast, get_args
 
 import typer
 
+from gcmem.cli.encoders import encoder_named
 from gcmem.cli.options import AsJson, StorePath, StoreURL, Tz, locate, timezone
 from gcmem.cli.output import print_json, print_moved, progress_bar
-from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
 from gcmem.ingest import read_session_file
 from gcmem.ingest.chunks import check_trust
@@ -56,7 +56,7 @@ def import_(
     if origin == "gcmem":
         _refuse_chat(file)
     where.check_folder()
-    encoder = default_encoder()
+    encoder = encoder_named(where.encoder)
     target = open_store(where.store, encoder=encoder)
     try:
         with progress_bar("importing") as advance:

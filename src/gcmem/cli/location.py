@@ -1,4 +1,4 @@
-"""Where the memory is: by flags, else the environment, else the config file."""
+"""Where the memory is, and its encoder: by flags, else the environment, else the config file."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from gcmem.store.sqlite.file import IN_MEMORY
 from gcmem.store.urls import sqlite_path
 
 CONFIG = Path("~/.gcmem/config.toml")
-KEYS = ("path", "store", "stm")
+KEYS = ("path", "store", "stm", "encoder")
 Source = Literal["flags", "environment", "config file", "default"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """The store's URL or path, the recency buffer's URL if there is one, and their source."""
+    """The store's URL or path, its source, the recency buffer's URL and the encoder's name."""
 
     store: str
     stm: str | None
     source: Source
     config: Path | None
+    encoder: str = "local"
 
     @property
     def path(self) -> Path | None:
@@ -53,7 +54,11 @@ class Location:
 
 
 def locate(
-    *, path: Path | None = None, store: str | None = None, stm: str | None = None
+    *,
+    path: Path | None = None,
+    store: str | None = None,
+    stm: str | None = None,
+    encoder: str | None = None,
 ) -> Location:
     """Returns where the memory is; an empty --stm turns the recency buffer off."""
     config, file = _config()
@@ -64,14 +69,20 @@ def locate(
     )
     if stm is None:
         stm = next((level["stm"] for _, level in levels if "stm" in level), None)
+    named = [encoder, *(level.get("encoder") for _, level in levels)]
+    encoder = next((name for name in named if name), "local")
     for source, level in levels:
         if "path" in level and "store" in level:
             raise InvalidInputError(
                 f"a path and a store are both given ({source}); give one of them"
             )
         if chosen := level.get("store") or level.get("path"):
-            return Location(store=chosen, stm=stm or None, source=source, config=config)
-    return Location(store=str(DEFAULT_PATH), stm=stm or None, source="default", config=config)
+            return Location(
+                store=chosen, stm=stm or None, source=source, config=config, encoder=encoder
+            )
+    return Location(
+        store=str(DEFAULT_PATH), stm=stm or None, source="default", config=config, encoder=encoder
+    )
 
 
 def check_folder(file: Path) -> None:
@@ -112,9 +123,13 @@ def _config() -> tuple[Path | None, dict[str, str]]:
     unknown = sorted(settings.keys() - set(KEYS))
     if unknown or not all(isinstance(value, str) for value in settings.values()):
         raise InvalidInputError(
-            f"{file}: set path, store or stm, each to a string"
+            f"{file}: set path, store, stm or encoder, each to a string"
             + (f"; unknown: {', '.join(unknown)}" if unknown else "")
         )
     if settings.get("path"):
         settings["path"] = str(file.parent / Path(settings["path"]).expanduser())
+    kind, colon, rest = settings.get("encoder", "").partition(":")
+    if colon:  # onnx:FOLDER or gguf:FILE, perhaps with ?settings
+        model, mark, query = rest.partition("?")
+        settings["encoder"] = f"{kind}:{file.parent / Path(model).expanduser()}{mark}{query}"
     return file, _given(**settings)

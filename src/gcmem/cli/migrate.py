@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from gcmem import transfer
+from gcmem.cli.encoders import encoder_named
 from gcmem.cli.options import AsJson, check_exists, locate
 from gcmem.cli.output import print_json, print_moved, progress_bar
-from gcmem.defaults import default_encoder
 
 
 def migrate(
@@ -27,8 +27,9 @@ def migrate(
     The source is not changed. If it is stopped, the same command continues.
     """
     check_exists(locate(store=source))
-    locate(store=target).check_folder()
-    encoder = default_encoder()
+    where = locate(store=target)
+    where.check_folder()
+    encoder = encoder_named(where.encoder)
     old = transfer.open_store(source, encoder=encoder)
     try:
         new = transfer.open_store(target, encoder=encoder)

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
+from gcmem.cli.encoders import encoder_named
 from gcmem.cli.location import Location, locate
 from gcmem.cli.oracles import (
     check_oracle,
@@ -17,7 +18,6 @@ from gcmem.cli.oracles import (
     reader_named,
     warn_of_recorded_fitness,
 )
-from gcmem.defaults import default_encoder
 from gcmem.errors import InvalidInputError
 from gcmem.judge.fitness import load_fitness
 from gcmem.memory import Memory
@@ -84,6 +84,14 @@ BaseURL = Annotated[
         "--base-url", envvar="OPENAI_BASE_URL", help="The endpoint of the language model."
     ),
 ]
+EncoderName = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        help="The encoder: local, multilingual, onnx:FOLDER or gguf:FILE; else $GCMEM_ENCODER.",
+        metavar="NAME",
+    ),
+]
 ReaderName = Annotated[str, typer.Option("--reader", help="What answers: local, or llm:MODEL.")]
 Unqualified = Annotated[
     bool,
@@ -101,6 +109,7 @@ __all__ = [
     "AsJson",
     "AsOf",
     "BaseURL",
+    "EncoderName",
     "Filters",
     "Judging",
     "K",
@@ -143,14 +152,15 @@ def open_store(where: Location) -> Store:
     """Opens the store, or creates it."""
     where.check_folder()
     return urls.open_store(
-        where.store, encoder=default_encoder(), stm_size=SETTINGS.stm_size, stm=where.stm
+        where.store, encoder=encoder_named(where.encoder), stm_size=SETTINGS.stm_size, stm=where.stm
     )
 
 
 def open_memory(where: Location, judging: Judging = LOCAL) -> Memory:
     """Opens the memory, or creates it."""
     check_oracle(judging.oracle)  # checked first, so that a mistake creates no store
-    reader = reader_named(judging.reader, base_url=judging.base_url)
+    encoder = encoder_named(where.encoder)
+    reader = reader_named(judging.reader, base_url=judging.base_url, encoder=encoder)
     recorded = load_fitness()
     store = open_store(where)
     try:
@@ -159,6 +169,7 @@ def open_memory(where: Location, judging: Judging = LOCAL) -> Memory:
             warn_of_recorded_fitness(oracle, recorded)
         return Memory(
             store=store,
+            encoder=encoder,
             oracle=oracle,
             reader=reader,
             settings=SETTINGS,

@@ -8,13 +8,13 @@ from functools import lru_cache
 
 from gcmem.answer import LLMReader
 from gcmem.cli.output import warn
-from gcmem.defaults import default_encoder, default_oracle, default_reader
+from gcmem.defaults import default_oracle, default_reader
 from gcmem.errors import InvalidInputError
 from gcmem.judge import LLMOracle, NLIClassifier, PairwiseOracle
 from gcmem.judge.fitness import RECORD, SHIPPED_RECORD, load_fitness
 from gcmem.judge.llm import Style
 from gcmem.llm import OpenAIChat
-from gcmem.protocols import ConflictOracle, Reader, ScoreCache
+from gcmem.protocols import ConflictOracle, Encoder, Reader, ScoreCache
 from gcmem.types import Fitness
 
 STYLES: dict[str, Style] = {"llm": "listwise", "llm-pairwise": "pairwise"}
@@ -46,11 +46,11 @@ def check_oracle(name: str) -> None:
         _nli(rest)
 
 
-def reader_named(name: str, *, base_url: str | None) -> Reader:
-    """Returns the reader: local or llm:MODEL."""
+def reader_named(name: str, *, base_url: str | None, encoder: Encoder) -> Reader:
+    """Returns the reader: local, which compares texts by `encoder`, or llm:MODEL."""
     kind, _, rest = name.partition(":")
     if kind == "local" and not rest:
-        return default_reader(default_encoder())
+        return default_reader(encoder)
     if kind == "llm" and rest:
         return LLMReader(_chat(rest, base_url, max_tokens=ANSWER_TOKENS))
     raise InvalidInputError(f"--reader {name}: write local or llm:MODEL")

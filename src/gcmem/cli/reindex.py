@@ -5,20 +5,25 @@ from __future__ import annotations
 from contextlib import closing
 
 from gcmem.cli.counting import counted
-from gcmem.cli.options import AsJson, StorePath, StoreURL, check_exists, locate
-from gcmem.cli.output import console, print_json, progress_bar
-from gcmem.defaults import default_encoder
+from gcmem.cli.encoders import encoder_named
+from gcmem.cli.options import AsJson, EncoderName, StorePath, StoreURL, check_exists, locate
+from gcmem.cli.output import console, print_json, progress_bar, warn
 from gcmem.store.urls import open_store
 
 
-def reindex(path: StorePath = None, store: StoreURL = None, as_json: AsJson = False) -> None:
-    """Embed every chunk again with the current encoder.
+def reindex(
+    path: StorePath = None,
+    store: StoreURL = None,
+    encoder_name: EncoderName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Embed every chunk again with the configured encoder, or another.
 
     If it is stopped, the same command continues.
     """
-    where = locate(path=path, store=store)
+    where = locate(path=path, store=store, encoder=encoder_name)
     check_exists(where)
-    encoder = default_encoder()
+    encoder = encoder_named(where.encoder)
     opened = open_store(where.store, encoder=encoder, stm_size=0)
     with closing(opened), progress_bar("re-embedding") as advance:
         before = opened.index.encoder_id
@@ -26,4 +31,9 @@ def reindex(path: StorePath = None, store: StoreURL = None, as_json: AsJson = Fa
     if as_json:
         print_json({"chunks": count, "from": before, "to": encoder.id})
     else:
-        console.print(f"Embedded {counted(count, 'chunk')} with {encoder.id} (before: {before}).")
+        console.print(
+            f"Embedded {counted(count, 'chunk')} with {encoder.id} (before: {before}).",
+            markup=False,
+        )
+    if where.encoder != locate(path=path, store=store).encoder:
+        warn(f"use it from now on: GCMEM_ENCODER='{where.encoder}', or encoder in the config file")

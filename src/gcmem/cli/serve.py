@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gcmem.cli.encoders import encoder_named
 from gcmem.cli.location import Location
 from gcmem.cli.options import (
     SETTINGS,
@@ -137,7 +138,8 @@ def served_memory(where: Location, judging: Judging, metrics: Metrics) -> Memory
     from gcmem.serve.http.remembering import RememberingOracle
 
     check_oracle(judging.oracle)  # checked first, so that a mistake creates no store
-    reader = reader_named(judging.reader, base_url=judging.base_url)
+    encoder = encoder_named(where.encoder)
+    reader = reader_named(judging.reader, base_url=judging.base_url, encoder=encoder)
     store = count_scores(open_store(where), metrics)
     oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.scores)
     recorded = load_fitness()
@@ -146,6 +148,7 @@ def served_memory(where: Location, judging: Judging, metrics: Metrics) -> Memory
         oracle = RememberingOracle(oracle)
     return Memory(
         store=store,
+        encoder=encoder,
         oracle=oracle,
         reader=reader,
         settings=SETTINGS,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from gcmem.calls import current_call
-from gcmem.protocols import Encoder, Vectors
-from gcmem.vectors import encode
+from gcmem.protocols import Encoder, QueryEncoder, Vectors
+from gcmem.vectors import encode, encode_queries
 
 
 class CachedEncoder:
@@ -30,13 +30,24 @@ class CachedEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Returns one unit vector per text; encodes only texts that are new in this call."""
+        return self._once("vector", encode, texts)
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        """Returns one unit vector per question; the same as `encode` if the encoder has one way."""
+        if not isinstance(self._encoder, QueryEncoder):
+            return self.encode(texts)
+        return self._once("query vector", encode_queries, texts)
+
+    def _once(
+        self, kind: str, compute: Callable[[Encoder, Sequence[str]], Vectors], texts: Sequence[str]
+    ) -> Vectors:
         if not texts:
             return np.empty((0, self.dimensions), dtype=np.float32)
         computed = current_call().computed
-        keys = {text: ("vector", self.id, text) for text in texts}
+        keys = {text: (kind, self.id, text) for text in texts}
         missing = [text for text, key in keys.items() if key not in computed]
         if missing:
-            vectors = encode(self._encoder, missing)
+            vectors = compute(self._encoder, missing)
             computed.update(zip((keys[text] for text in missing), vectors, strict=True))
         return np.stack([computed[keys[text]] for text in texts])
 

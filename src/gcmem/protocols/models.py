@@ -33,6 +33,14 @@ class Encoder(Protocol):
         """Returns the number of tokens of each text; ingest uses it to split long texts."""
 
 
+@runtime_checkable
+class QueryEncoder(Encoder, Protocol):
+    """An encoder that treats questions differently from documents, with a prefix for example."""
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        """Returns one L2-normalised row per question; `encode` is then for documents only."""
+
+
 class ConflictOracle(Protocol):
     """κ: finds the pairs of a candidate set that can't both be true now."""
 

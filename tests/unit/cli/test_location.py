@@ -18,7 +18,7 @@ from tests.unit.cli.test_commands import gcmem
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home without settings."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("PATH", "STORE", "STM", "CONFIG"):
+    for name in ("PATH", "STORE", "STM", "ENCODER", "CONFIG"):
         monkeypatch.delenv(f"GCMEM_{name}", raising=False)
     return tmp_path
 
@@ -76,6 +76,18 @@ def test_a_config_file_that_makes_no_sense_is_an_error(home: Path, text: str, me
     write_config(home, text)
     with pytest.raises(InvalidInputError, match=message):
         locate()
+
+
+def test_the_encoder_is_chosen_apart_from_the_store(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert locate().encoder == "local"
+    write_config(home, 'encoder = "gguf:models/e.gguf?query_prefix=a/ b"')
+    there = home / ".gcmem" / "models" / "e.gguf"
+    assert locate(path=Path("flag.db")).encoder == f"gguf:{there}?query_prefix=a/ b"
+    monkeypatch.setenv("GCMEM_ENCODER", "multilingual")
+    assert locate().encoder == "multilingual"
+    assert locate(encoder="local").encoder == "local"
 
 
 def test_path_and_store_together_are_an_error(tmp_path: Path) -> None:

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
+from gcmem import Memory
 from gcmem.calls import one_call
 from gcmem.encode import CachedEncoder, MiniLMEncoder, SentenceTransformersEncoder
-from gcmem.errors import MissingExtraError
+from gcmem.errors import EncoderError, MissingExtraError
+from gcmem.protocols import QueryEncoder, Vectors
 from gcmem.testing import HashEncoder
+from gcmem.vectors import encode_queries
 
 TEXTS = [
     "I never eat meat.",
@@ -62,6 +67,54 @@ def test_a_text_is_encoded_once_a_call_and_again_in_the_next() -> None:
         cached.encode(["a"])
     assert inner.seen == ["a", "b", "a", "c", "b", "a"]
     assert cached.encode([]).shape == (0, inner.dimensions)
+
+
+class Prefixing(HashEncoder):
+    """Gives questions a word that documents don't have."""
+
+    def __init__(self) -> None:
+        super().__init__(name="prefixing")
+        self.seen: list[str] = []
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        self.seen.extend(texts)
+        return self.encode([f"question {text}" for text in texts])
+
+
+def test_questions_are_encoded_as_such_and_kept_apart() -> None:
+    inner = Prefixing()
+    cached = CachedEncoder(inner)
+    with one_call():
+        document = cached.encode(["a"])
+        question = cached.encode_queries(["a", "a"])
+        cached.encode_queries(["a"])
+        assert np.array_equal(cached.encode(["a"]), document)
+    assert inner.seen == ["a"]
+    assert np.array_equal(question, inner.encode(["question a"] * 2))
+    assert np.array_equal(encode_queries(inner, ["a"]), question[:1])
+    plain = HashEncoder()
+    assert np.array_equal(CachedEncoder(plain).encode_queries(["a"]), plain.encode(["a"]))
+    assert np.array_equal(encode_queries(plain, ["a"]), plain.encode(["a"]))
+    assert isinstance(inner, QueryEncoder)
+    assert not isinstance(plain, QueryEncoder)
+
+
+def test_vectors_of_questions_are_checked_too() -> None:
+    class Broken(Prefixing):
+        def encode_queries(self, texts: Sequence[str]) -> Vectors:
+            return 2 * self.encode(texts)
+
+    with pytest.raises(EncoderError, match="not of length 1"):
+        CachedEncoder(Broken()).encode_queries(["a"])
+
+
+def test_a_memory_encodes_what_is_asked_as_a_question_and_what_is_added_as_a_document() -> None:
+    inner = Prefixing()
+    with Memory(":memory:", encoder=inner) as memory:
+        memory.add("The owl sleeps.")
+        assert inner.seen == []
+        memory.candidates("Who sleeps?")
+    assert inner.seen == ["Who sleeps?"]
 
 
 def test_a_missing_extra_is_named() -> None:
