@@ -26,12 +26,14 @@ from gcmem import Chunk, Memory, Scope
 from gcmem.encode import MiniLMEncoder
 from gcmem.protocols import Store
 from gcmem.retrieve import retrieve
+from gcmem.settings import Settings
 from gcmem.store import open_embedded
 from gcmem.testing import RuleOracle
 from gcmem.types import ChunkFilter, Strategy
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 USERS = 100
+VOCABULARY = 20_000
 BATCH = 1000
 DIMENSIONS = 384
 ENCODER = MiniLMEncoder()
@@ -125,7 +127,7 @@ def make_batch(start: int, *, count: int = BATCH) -> tuple[list[Chunk], np.ndarr
     chunks = [
         Chunk(
             id=str(uuid.UUID(int=n + 1)),
-            text=f"Observation number {n}, of a length that is usual in chat logs, more or less.",
+            text=sentence(18),
             at=START + timedelta(seconds=n),
             recorded_at=START + timedelta(seconds=n),
             scope=Scope(user_id=f"user {n % USERS}"),
@@ -143,7 +145,15 @@ def append(store: Store, chunks: list[Chunk], vectors: np.ndarray) -> None:
 def search(store: Store, where: ChunkFilter, strategy: Strategy = "stratified") -> None:
     """Runs one query like Memory.search(k=10): 10 chunks from up to 30 candidates."""
     queries = RNG.standard_normal((1, DIMENSIONS)).astype(np.float32)
-    retrieve(store, query="q", queries=queries, k=10, pool=30, where=where, strategy=strategy)
+    retrieve(
+        store, query=sentence(6), queries=queries, k=10, pool=30, where=where, strategy=strategy,
+        lexical_weight=Settings().lexical_weight,
+    )  # fmt: skip
+
+
+def sentence(words: int) -> str:
+    """Returns made-up words, a few of them frequent and most of them rare, as in a language."""
+    return " ".join(f"w{n}" for n in np.minimum(RNG.zipf(1.3, words), VOCABULARY))
 
 
 def timed(work: Callable[[], object]) -> float:
