@@ -293,7 +293,7 @@ def around_topics(count: int) -> Vectors:
 
 
 def append(store: Store, chunks: list[Chunk], vectors: Vectors) -> None:
-    store.buffer.push(store.append(chunks, vectors, encoder_id=ENCODER.id))
+    store.append(chunks, vectors, encoder_id=ENCODER.id)
 
 
 def search(store: Store, where: ChunkFilter, strategy: Any = "stratified") -> None:

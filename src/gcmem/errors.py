@@ -176,6 +176,16 @@ class StoreVersionError(StoreError):
     """The store was written by a newer gcmem than this one."""
 
 
+class IndexElsewhereError(StoreError):
+    """The vectors of a store are in another index, which the URL does not name."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(
+            f"the vectors of {location} are in another index: add ?index= and its URL, or build "
+            f"them here again with gcmem reindex --store {location}"
+        )
+
+
 class EncoderMismatchError(StoreError):
     """The store was built with a different encoder than the one in use."""
 

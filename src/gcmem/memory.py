@@ -17,6 +17,7 @@ from gcmem.defaults import default_encoder, default_reader, make_resolver
 from gcmem.encode import CachedEncoder
 from gcmem.errors import EncoderMismatchError, InvalidInputError
 from gcmem.filters import check_k, check_limit, check_options, make_filter
+from gcmem.indexed_text import dense_texts
 from gcmem.ingest import Message, as_turns, chunks_of
 from gcmem.ingest.turns import check_text
 from gcmem.judge.ahead import Linked, link
@@ -201,7 +202,7 @@ class Memory(StoredChunks):
             chunks = tuple(chunk for chunk in chunks if chunk.id not in known)
         if not chunks:
             return ()
-        vectors = self.encoder.encode([chunk.text for chunk in chunks])
+        vectors = self.encoder.encode(dense_texts(chunks, version=self.store.index.text_version))
         deadline.check()  # the last check: a write that has begun must finish
         # Read the clock again: the chunk was not known before encoding ended.
         recorded_at = max(now, utc(self._clock(), name="clock()"))
@@ -385,4 +386,5 @@ class Memory(StoredChunks):
                 frontier=self.settings.frontier,
                 pool=k * self.settings.overfetch,
                 oracle=self.oracle.id,
+                lexical_weight=self.settings.lexical_weight,
             )

@@ -33,6 +33,9 @@ class Settings:
     buffer, as the paper does. `stratified` takes `overfetch` times k candidates: the most similar,
     the frontier and the recency buffer. On the frontier a chunk competes only with newer chunks,
     so the newest state of a topic is found however long the history is."""
+    lexical_weight: float = 0.5
+    """How much the words of a question count in `stratified`, against its meaning: 0 searches by
+    meaning alone, 1 by words alone. The other strategies search by meaning."""
     frontier: int = 2
     """A chunk is on the frontier if fewer than this many newer chunks are at least as similar."""
     stm_size: int = 10
@@ -60,6 +63,14 @@ class Settings:
             if value is None or (isinstance(value, timedelta) and value >= timedelta(0)):
                 continue
             raise InvalidInputError(f"{name}={value!r}: pass a duration from 0, or None")
+        if (
+            isinstance(self.lexical_weight, bool)
+            or not isinstance(self.lexical_weight, (int, float))
+            or not 0 <= self.lexical_weight <= 1
+        ):
+            raise InvalidInputError(
+                f"lexical_weight={self.lexical_weight!r}: pass a number from 0 to 1"
+            )
         if not isinstance(self.respect_trust, bool):
             raise InvalidInputError(f"respect_trust={self.respect_trust!r}: pass True or False")
         check_choice(self.strategy, name="strategy", allowed=get_args(Strategy))

@@ -13,7 +13,7 @@ from gcmem.protocols import Encoder, Store
 from gcmem.store.qdrant.engine import QdrantEngine, open_engine
 from gcmem.store.urls import open_store
 from gcmem.testing import HashEncoder
-from gcmem.testing.store_suite import EVERYTHING, IndexSuite, StoreSuite, chunk
+from gcmem.testing.store_suite import EVERYTHING, IndexSuite, StoreSuite, WordsSuite, chunk
 from tests.postgres_server import PostgresServer
 from tests.qdrant_http import StandIn
 
@@ -68,7 +68,7 @@ class TestQdrantOverHttp(OverHttp, StoreSuite):
         return open_store(f"sqlite:///{tmp_path}/log.db?index={index}", encoder=encoder, stm_size=5)
 
 
-class TestQdrantBesidePostgres(OverHttp, IndexSuite):
+class TestQdrantBesidePostgres(OverHttp, IndexSuite, WordsSuite):
     @pytest.fixture(autouse=True)
     def _database(self, postgres: PostgresServer) -> None:
         self.database = postgres.make_schema()

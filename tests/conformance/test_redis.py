@@ -64,10 +64,9 @@ def with_redis(
 
 def put(store: Store, *chunks: Chunk, tell: bool = True) -> tuple[Chunk, ...]:
     vectors = ENCODER.encode([c.text for c in chunks])
-    stored = store.append(chunks, vectors, encoder_id=ENCODER.id)
-    if tell:
-        store.buffer.push(stored)
-    return stored
+    if not tell:
+        store = replace(store, buffer=LogBuffer(store.log, capacity=5))
+    return store.append(chunks, vectors, encoder_id=ENCODER.id)
 
 
 def texts(store: Store, where: ChunkFilter = ANA) -> list[str]:

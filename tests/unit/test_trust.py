@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -121,20 +120,6 @@ def test_links_respect_trust(wary: Memory) -> None:
 def test_a_level_is_a_small_whole_number(memory: Memory, level: object) -> None:
     with pytest.raises(InvalidInputError, match="whole number from 0"):
         memory.add("diet=meat", trust=level)  # type: ignore[arg-type]
-
-
-def test_a_store_from_before_trust_is_trusted(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    parts = {"encoder": HashEncoder(), "oracle": RuleOracle(same_slot), "require_qualified": False}
-    with Memory(path, clock=lambda: NOW, **parts) as memory:  # type: ignore[arg-type]
-        (before,) = memory.add("diet=meat", at=day(1))
-    connection = sqlite3.connect(path)
-    connection.execute("ALTER TABLE chunks DROP COLUMN trust")
-    connection.execute("PRAGMA user_version = 3")
-    connection.close()
-    with Memory(path, clock=lambda: NOW, **parts) as memory:  # type: ignore[arg-type]
-        assert memory.get(before.id) == before
-        assert before.trust == TRUSTED
 
 
 def test_erasing_and_changing_are_bounded_by_trust_where_asked_for(memory: Memory) -> None:

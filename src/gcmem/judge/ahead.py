@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gcmem.calls import one_call
 from gcmem.errors import InvalidInputError
+from gcmem.indexed_text import dense_texts
 from gcmem.protocols import CandidateResolver, Encoder, Progress, Store
 from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter
 
@@ -64,7 +65,8 @@ def _neighbourhoods(
 ) -> list[tuple[Chunk, CandidateSet]]:
     """Returns each chunk with a candidate set of it and the most similar older chunks."""
     found = []
-    for chunk, vector in zip(page, encoder.encode([c.text for c in page]), strict=True):
+    vectors = encoder.encode(dense_texts(page, version=store.index.text_version))
+    for chunk, vector in zip(page, vectors, strict=True):
         # Only the chunk's own scope: one user's chunks must not affect another's.
         where = ChunkFilter(scope=chunk.scope, as_of=chunk.at)
         hits = store.index.search(vector[None], k=NEIGHBOURS_PER_CHUNK + 1, where=where)[0]

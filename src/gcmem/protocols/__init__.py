@@ -31,6 +31,7 @@ from gcmem.protocols.stores import (
     SlowEraser,
     Store,
     VectorIndex,
+    WordIndex,
 )
 
 __all__ = [
@@ -59,4 +60,5 @@ __all__ = [
     "Store",
     "VectorIndex",
     "Vectors",
+    "WordIndex",
 ]

@@ -116,6 +116,13 @@ class VectorIndex(Protocol):
     def encoder_id(self) -> str | None:
         """The encoder of the stored vectors; None until the first chunk is stored."""
 
+    @property
+    def text_version(self) -> int:
+        """How the embedded texts were made (see `gcmem.indexed_text`)."""
+
+    def hand_over(self) -> None:
+        """Drops the vectors, because another index takes over; a rebuild takes it back."""
+
     def check(self, vectors: Vectors, *, count: int, encoder_id: str) -> Vectors:
         """Returns `count` vectors as they will be stored; raises if they don't fit the index."""
 
@@ -151,6 +158,25 @@ class VectorIndex(Protocol):
 
     def close(self) -> None:
         """Closes the index's own connections; the log stays open."""
+
+
+class WordIndex(Protocol):
+    """Lexical search: finds chunks by their words, scored by BM25 over the chunks that match.
+
+    It lives in the log's database, so that it is there whatever engine keeps the vectors.
+    """
+
+    def upsert(self, chunks: Sequence[Chunk]) -> None:
+        """Adds chunks that the log has just stored, in the log's transaction."""
+
+    def delete(self, seqs: Sequence[int]) -> None:
+        """Drops the chunks with these sequence numbers, in the log's transaction."""
+
+    def search(self, question: str, *, k: int, where: ChunkFilter) -> list[tuple[str, float]]:
+        """Returns the k best chunk ids with their scores, only those that share a word."""
+
+    def rebuild(self) -> None:
+        """Reads the words of every chunk again."""
 
 
 class EngineMark(NamedTuple):
@@ -311,11 +337,12 @@ class Ledger(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """A log, and what is derived from it: the index, the buffer, a cache of scores, the ledger."""
+    """A log, and what is derived from it: two indexes, the buffer, cached scores, the ledger."""
 
     log: ChunkLog
     index: VectorIndex
     buffer: RecencyBuffer
+    words: WordIndex | None = None
     scores: ScoreCache | None = None
     ledger: Ledger | None = None
 
@@ -328,12 +355,13 @@ class Store:
         chunks are stored all the same, and the next search adds them to the index.
         """
         vectors = self.index.check(vectors, count=len(chunks), encoder_id=encoder_id)
-        if self.index.shares_log:
-            with self.log.transaction():
-                stored = self.log.append(chunks)
-                self.index.upsert(stored, vectors, encoder_id=encoder_id)
-        else:
+        with self.log.transaction():
             stored = self.log.append(chunks)
+            if self.words is not None:
+                self.words.upsert(stored)
+            if self.index.shares_log:
+                self.index.upsert(stored, vectors, encoder_id=encoder_id)
+        if not self.index.shares_log:
             with _left_to_the_next_search(self.log):
                 self.index.upsert(stored, vectors, encoder_id=encoder_id)
         self.buffer.push(stored)
@@ -345,6 +373,8 @@ class Store:
             seqs = self.log.delete(ids)
             if self.index.shares_log:
                 self.index.delete(seqs)
+            if self.words is not None:
+                self.words.delete(seqs)
             if self.scores is not None:
                 self.scores.forget(ids)
             if self.ledger is not None:

@@ -1,4 +1,4 @@
-"""Retrieval: collects the most similar, the newest and the known contradicting chunks."""
+"""Retrieval: collects the most relevant, the newest and the known contradicting chunks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from gcmem.protocols import Store, Vectors
 from gcmem.ranking import ranked
 from gcmem.retrieve.edges import follow_edges
+from gcmem.retrieve.fusion import DEPTH, Fusion
 from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter, Origin, Strategy
 
 
@@ -22,24 +23,22 @@ def retrieve(
     frontier: int = 2,
     pool: int | None = None,
     oracle: str | None = None,
+    lexical_weight: float = 0.0,
 ) -> CandidateSet:
-    """Returns the candidates, most relevant first; relevance is the best cosine to any query.
+    """Returns the candidates, most relevant first.
 
-    The k most similar chunks are always included. `stratified` adds up to `pool` candidates: first
-    the frontier, then the recency buffer, then the next most similar. With `oracle`, the newer
-    chunks of its known conflicts are added.
+    The k most relevant chunks are always included. `stratified` adds up to `pool` candidates:
+    first the frontier, then the recency buffer, then the next most relevant. With `oracle`, the
+    newer chunks of its known conflicts are added. Relevance is the best cosine to any query, or
+    with `lexical_weight`, which only `stratified` uses, a mean of meaning and words (`Fusion`).
     """
     stratified = strategy == "stratified"
     pool = max(k, pool or k) if stratified else k
-    hits = store.index.search(queries, k=pool, where=where, frontier=frontier if stratified else 0)
-    relevance: dict[str, float] = {}
-    for chunk_id, score in (hit for found in hits for hit in found):
-        relevance[chunk_id] = max(score, relevance.get(chunk_id, score))
-    similar = list(dict.fromkeys(i for found in hits for i, _ in found[:pool]))
-    # The index returns equal scores newest first; the sort keeps that order.
-    order = ranked([relevance[i] for i in similar], range(len(similar), 0, -1))
-    nearest = [similar[n] for n in order]
-    newest = [i for found in hits for i, _ in found[pool:]]
+    cosines, nearest, newest, fusion = _find(
+        store, query, queries, where,
+        depth=pool, frontier=frontier if stratified else 0,
+        lexical_weight=lexical_weight if stratified else 0.0,
+    )  # fmt: skip
     recent = {} if strategy == "dense" else {c.id: c for c in store.buffer.recent(where)}
     chosen = list(dict.fromkeys((*nearest[:k], *newest, *recent, *nearest)))[:pool]
     linked: list[Chunk] = []
@@ -47,15 +46,22 @@ def retrieve(
         linked = follow_edges(store, chosen, oracle=oracle, where=where, limit=k)
         chosen = chosen[: max(k, pool - len(linked))]
     chunks = store.log.get(chosen)  # without those erased since the search
-    origins: dict[str, Origin] = {i: "mtm" if i in relevance else "stm" for i in chunks}
+    found = {*nearest, *newest}
+    origins: dict[str, Origin] = {i: "mtm" if i in found else "stm" for i in chunks}
     _add_missing(chunks, origins, linked, "edge")
     if strategy == "paper":
         _add_missing(chunks, origins, recent.values(), "stm")
-    unscored = [chunk_id for chunk_id in chunks if chunk_id not in relevance]
+    unscored = [chunk_id for chunk_id in chunks if chunk_id not in cosines]
     for chunk_id, scores in zip(unscored, store.index.score(queries, unscored).T, strict=True):
-        relevance[chunk_id] = float(scores.max())
+        cosines[chunk_id] = float(scores.max())
     items = [
-        Candidate(chunk=chunk, relevance=relevance[chunk_id], origin=origins[chunk_id])
+        Candidate(
+            chunk=chunk,
+            relevance=fusion.relevance(chunk_id, cosines[chunk_id])
+            if fusion
+            else cosines[chunk_id],
+            origin=origins[chunk_id],
+        )
         for chunk_id, chunk in chunks.items()
     ]
     order = ranked([item.relevance for item in items], [item.chunk.seq or 0 for item in items])
@@ -65,6 +71,38 @@ def retrieve(
         as_of=where.as_of,
         items=tuple(items[n] for n in order),
     )
+
+
+def _find(
+    store: Store,
+    query: str,
+    queries: Vectors,
+    where: ChunkFilter,
+    *,
+    depth: int,
+    frontier: int,
+    lexical_weight: float,
+) -> tuple[dict[str, float], list[str], list[str], Fusion | None]:
+    """Returns known cosines, the most relevant chunks, the frontier, and how hits are joined."""
+    by_words: list[tuple[str, float]] = []
+    if lexical_weight and store.words is not None:
+        depth = max(depth, DEPTH)
+        by_words = store.words.search(query, k=depth, where=where)
+    hits = store.index.search(queries, k=depth, where=where, frontier=frontier)
+    cosines: dict[str, float] = {}
+    for chunk_id, score in (hit for found in hits for hit in found):
+        cosines[chunk_id] = max(score, cosines.get(chunk_id, score))
+    similar = list(dict.fromkeys(i for found in hits for i, _ in found[:depth]))
+    newest = [i for found in hits for i, _ in found[depth:]]
+    fusion = None
+    relevance: dict[str, float] = {i: cosines[i] for i in similar}
+    if lexical_weight and store.words is not None:
+        fusion = Fusion.of(list(relevance.values()), by_words, lexical_weight=lexical_weight)
+        similar = list(dict.fromkeys((*similar, *(i for i, _ in by_words))))
+        relevance = {i: fusion.relevance(i, cosines.get(i, fusion.least)) for i in similar}
+    # Equal ones stay in the order of the hits: newest first.
+    order = ranked([relevance[i] for i in similar], range(len(similar), 0, -1))
+    return cosines, [similar[n] for n in order], newest, fusion
 
 
 def _add_missing(

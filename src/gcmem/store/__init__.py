@@ -10,6 +10,7 @@ from gcmem.store.sqlite.index import NumpyIndex
 from gcmem.store.sqlite.ledger import SQLiteLedger
 from gcmem.store.sqlite.log import SQLiteLog
 from gcmem.store.sqlite.scores import SQLiteScores
+from gcmem.store.sqlite.words import SQLiteWords, WordPart
 
 __all__ = ["LogBuffer", "NumpyIndex", "SQLiteLedger", "SQLiteLog", "SQLiteScores", "open_embedded"]
 
@@ -17,9 +18,13 @@ __all__ = ["LogBuffer", "NumpyIndex", "SQLiteLedger", "SQLiteLog", "SQLiteScores
 def open_embedded(path: Path | str, *, encoder: Encoder, stm_size: int) -> Store:
     """Opens the embedded store in one file; ":memory:" is lost when it is closed."""
     log = SQLiteLog(path)
+    index = NumpyIndex(
+        log, encoder_id=encoder.id, dimensions=encoder.dimensions, parts=[WordPart()]
+    )
     return Store(
         log=log,
-        index=NumpyIndex(log, encoder_id=encoder.id, dimensions=encoder.dimensions),
+        index=index,
+        words=SQLiteWords(log, index.rows),
         buffer=LogBuffer(log, capacity=stm_size),
         scores=SQLiteScores(log),
         ledger=SQLiteLedger(log),

@@ -13,6 +13,7 @@ from itertools import islice
 import numpy as np
 
 from gcmem.errors import EncoderMismatchError, StoreCorruptError, StoreUnavailableError
+from gcmem.indexed_text import TEXT_VERSION, dense_texts
 from gcmem.protocols import (
     ChunkLog,
     Encoder,
@@ -63,6 +64,15 @@ class IndexBeside:
         """The encoder of the engine's vectors; None if it has no data."""
         mark = self._engine.mark()
         return None if mark is None else mark.encoder_id
+
+    @property
+    def text_version(self) -> int:
+        """How the embedded texts were made: always in the newest way."""
+        return TEXT_VERSION
+
+    def hand_over(self) -> None:
+        """Drops the engine's data, because another index takes over."""
+        self._engine.clear()
 
     def check(self, vectors: Vectors, *, count: int, encoder_id: str) -> Vectors:
         """Returns the vectors as they will be stored; raises if they can't be searched."""
@@ -167,7 +177,8 @@ class IndexBeside:
             mark = self._engine.mark() or self._start(self._engine, self._encoder)
             missing = state.last_seq - mark.state.last_seq
             if missing < 0 or state.last_erasure < mark.state.last_erasure:
-                if self._log.state() < mark.state:
+                # Another thread may have been faster; the log itself never goes back.
+                if any(now < seen for now, seen in zip(self._log.state(), mark.state, strict=True)):
                     raise StoreCorruptError(
                         f"{self._engine.location} has chunks that {self._log.location} does not "
                         "have: was the log restored from a backup? Build the index anew: gcmem "
@@ -201,7 +212,9 @@ class IndexBeside:
             known = engine.vectors([chunk.seq or 0 for chunk in page])
             missing = [chunk for chunk in page if chunk.seq not in known]
             if missing:
-                self._write(engine, missing, encode(encoder, [chunk.text for chunk in missing]))
+                self._write(
+                    engine, missing, encode(encoder, dense_texts(missing, version=TEXT_VERSION))
+                )
             done += len(page)
             mark = _moved(engine, mark, mark.state._replace(last_seq=page[-1].seq or 0))
         return _moved(engine, mark, state)

@@ -53,6 +53,7 @@ def open_store(url: str, *, encoder: Encoder, stm_size: int, stm: str | None = N
     try:
         if index_url is not None:
             engine = _opener(index_url, INDEXES, INDEX_PLUGINS, kind="index")(index_url)
+            store.index.hand_over()
             store = replace(store, index=IndexBeside(store.log, engine, encoder=encoder))
         if stm:
             store = _with_buffer(store, stm, stm_size=stm_size, namespace=namespace)

@@ -323,7 +323,8 @@ class LogSuite(StoreHarness):
         first.index.rebuild(other)
         first.close()
         again = self.make_store(tmp_path, other)
-        hits = again.index.search(other.encode(["tea 7"]), k=20, where=EVERYTHING)[0]
+        asked = other.encode(["user: tea 7"])  # as it is embedded
+        hits = again.index.search(asked, k=20, where=EVERYTHING)[0]
         assert len(hits) == 20
         assert hits[0][1] == pytest.approx(1.0, abs=1e-5)
         again.close()

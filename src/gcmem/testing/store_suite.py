@@ -16,6 +16,7 @@ from gcmem.testing.ledger_suite import LedgerSuite
 from gcmem.testing.log_suite import LogSuite
 from gcmem.testing.scores_suite import ScoresSuite
 from gcmem.testing.store_harness import EVERYTHING, START, StoreHarness, chunk
+from gcmem.testing.words_suite import WordsSuite
 from gcmem.testing.writers_suite import WritersSuite
 
 __all__ = [
@@ -29,12 +30,13 @@ __all__ = [
     "ScoresSuite",
     "StoreHarness",
     "StoreSuite",
+    "WordsSuite",
     "WritersSuite",
     "chunk",
 ]
 
 
 class StoreSuite(
-    LogSuite, DoorSuite, IndexSuite, BufferSuite, ScoresSuite, LedgerSuite, WritersSuite
+    LogSuite, DoorSuite, IndexSuite, WordsSuite, BufferSuite, ScoresSuite, LedgerSuite, WritersSuite
 ):
     """Requirements on a whole store: all that is derived agrees with the log."""

@@ -9,6 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from gcmem.errors import BadRowError, EncoderMismatchError, InvalidInputError
+from gcmem.indexed_text import TEXT_VERSION, dense_texts
 from gcmem.protocols import Encoder, Progress, Store, Vectors
 from gcmem.transfer.rows import BadRow, Row, Source, storable_rows
 from gcmem.transfer.stores import BATCH
@@ -67,7 +68,9 @@ def copy_rows(
         )
     tally = _Tally()
     marker = _MergeMarker(stored_count=store.log.count(ChunkFilter()))
-    reuse = source.encoder_id == encoder.id
+    version = store.index.text_version
+    # Vectors travel only in the newest way of embedding.
+    reuse = source.encoder_id == encoder.id and version == TEXT_VERSION
     for batch in _batches(source, tally, reuse=reuse, skip_bad=skip_bad):
         known = store.log.get([row.chunk.id for row in batch])
         rows = _cap_trust(marker.new_rows(batch, known), max_trust, tally)
@@ -157,7 +160,9 @@ def _append(
 ) -> None:
     if not rows:
         return
-    vectors, embedded = _vectors(rows, encoder=encoder, reuse=reuse)
+    vectors, embedded = _vectors(
+        rows, encoder=encoder, reuse=reuse, version=store.index.text_version
+    )
     chunks = [
         row.chunk if row.chunk.recorded_at else replace(row.chunk, recorded_at=now) for row in rows
     ]
@@ -175,7 +180,9 @@ def _append(
         tally.embedded += embedded
 
 
-def _vectors(rows: list[Row], *, encoder: Encoder, reuse: bool) -> tuple[Vectors, int]:
+def _vectors(
+    rows: list[Row], *, encoder: Encoder, reuse: bool, version: int
+) -> tuple[Vectors, int]:
     """Returns one vector per row, the row's own if usable, and how many were newly embedded."""
     vectors = np.empty((len(rows), encoder.dimensions), dtype=np.float32)
     missing = []
@@ -186,5 +193,7 @@ def _vectors(rows: list[Row], *, encoder: Encoder, reuse: bool) -> tuple[Vectors
         else:
             missing.append(n)
     if missing:
-        vectors[missing] = encode(encoder, [rows[n].chunk.text for n in missing])
+        vectors[missing] = encode(
+            encoder, dense_texts([rows[n].chunk for n in missing], version=version)
+        )
     return vectors, len(missing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from gcmem.indexed_text import TEXT_VERSION
 from gcmem.protocols import Encoder, Store
 from gcmem.settings import Settings
 from gcmem.store import urls
@@ -52,7 +53,9 @@ class StoreRows:
         self.up_to_seq = self._log.state().last_seq if up_to_seq is None else up_to_seq
         self.name = self._log.location
         self.count: int | None = self._log.count(self._where)
-        self.encoder_id = self._index.encoder_id
+        # Vectors that were made in an older way are not worth moving.
+        is_current = self._index.text_version == TEXT_VERSION
+        self.encoder_id = self._index.encoder_id if is_current else None
 
     def rows(self, *, vectors: bool) -> Iterator[Row]:
         """Yields the chunks in log order; `line` is the sequence number."""

@@ -119,8 +119,8 @@ def test_linking_ahead_finds_what_a_search_would_miss() -> None:
         assert all(not item.chunk.text.startswith("tea=old") for item in result.kept)
 
 
-def test_a_store_without_verdicts_can_not_be_linked() -> None:
+def test_a_store_without_a_ledger_can_not_be_linked() -> None:
     store = filled("a")
     bare = Store(log=store.log, index=store.index, buffer=store.buffer)
-    with pytest.raises(InvalidInputError, match="can't save verdicts"):
+    with pytest.raises(InvalidInputError, match="can't save conflicts"):
         link(bare, encoder=ENCODER, resolver=Resolver(RuleOracle(lambda a, b: False)))

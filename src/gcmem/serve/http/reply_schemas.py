@@ -48,7 +48,7 @@ class ShadowedBy(BaseModel):
     """The newer memory that is known to contradict this one."""
 
     witness: str
-    score: float | None = Field(description="Null if only the verdict was stored.")
+    score: float
     oracle: str
 
 

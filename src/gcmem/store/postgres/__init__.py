@@ -8,6 +8,7 @@ from gcmem.store.postgres.index import PgVectorIndex
 from gcmem.store.postgres.ledger import PostgresLedger
 from gcmem.store.postgres.log import PostgresLog
 from gcmem.store.postgres.scores import PostgresScores
+from gcmem.store.postgres.words import PostgresWords
 from gcmem.store.recent import LogBuffer
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "PostgresLog",
     "PostgresScores",
     "PostgresSettings",
+    "PostgresWords",
     "open_postgres",
 ]
 
@@ -30,6 +32,7 @@ def open_postgres(
     return Store(
         log=log,
         index=PgVectorIndex(database, log, encoder_id=encoder.id, dimensions=encoder.dimensions),
+        words=PostgresWords(database),
         buffer=LogBuffer(log, capacity=stm_size),
         scores=PostgresScores(database),
         ledger=PostgresLedger(database),

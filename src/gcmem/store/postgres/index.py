@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gcmem.errors import EncoderMismatchError
+from gcmem.errors import EncoderMismatchError, IndexElsewhereError
 from gcmem.protocols import Encoder, LogState, Progress, Vectors
 from gcmem.ranking import ranked
 from gcmem.store.frontier import ROUNDING, frontier_positions
@@ -86,6 +86,15 @@ class PgVectorIndex:
     def encoder_id(self) -> str | None:
         """The encoder of the stored vectors; None before the first chunk."""
         return self._stored.encoder_id
+
+    @property
+    def text_version(self) -> int:
+        """How the embedded texts were made."""
+        return self._stored.text_version
+
+    def hand_over(self) -> None:
+        """Drops the vectors, because another index takes over."""
+        self._stored.hand_over()
 
     def check(self, vectors: Vectors, *, count: int, encoder_id: str) -> Vectors:
         """Returns the vectors as they will be stored; raises if they can't be searched."""
@@ -180,6 +189,8 @@ class PgVectorIndex:
     def _check_encoder(self, connection: Connection[Any]) -> None:
         """Raises if another process re-embedded the store with a different encoder."""
         stored = get_meta(connection, "encoder_id")
+        if stored is None and self._stored.is_elsewhere:
+            raise IndexElsewhereError(self._database.location)
         if stored is not None and stored != self._encoder_id:
             raise EncoderMismatchError(
                 stored=stored, given=self._encoder_id, location=self._database.location

@@ -73,7 +73,7 @@ class PostgresLog:
             rows = connection.execute(
                 f"SELECT {COLUMNS} FROM gcmem_chunks WHERE id = ANY(%s)", (list(ids),)
             ).fetchall()
-        return {row[1]: _chunk(row) for row in rows}
+        return {row[1]: chunk_of(row) for row in rows}
 
     def scan(
         self,
@@ -107,7 +107,7 @@ class PostgresLog:
                     [*values, *last],
                 ).fetchall()
             for row in rows:
-                yield _chunk(row)
+                yield chunk_of(row)
             if len(rows) < size:
                 return
             last = (rows[-1][5], rows[-1][0]) if by_time else (rows[-1][0],)
@@ -130,7 +130,7 @@ class PostgresLog:
                 f"UPDATE gcmem_chunks SET metadata = %s WHERE id = %s RETURNING {COLUMNS}",
                 (json.dumps(metadata, ensure_ascii=False), chunk_id),
             ).fetchone()
-        return None if row is None else _chunk(row)
+        return None if row is None else chunk_of(row)
 
     def delete(self, ids: Sequence[str]) -> list[int]:
         """Erases text and metadata; the server's vacuum frees the space."""
@@ -207,7 +207,8 @@ def _row(chunk: Chunk) -> tuple[Any, ...]:
     )
 
 
-def _chunk(row: tuple[Any, ...]) -> Chunk:
+def chunk_of(row: tuple[Any, ...]) -> Chunk:
+    """Returns the chunk of a row."""
     seq, chunk_id, user_id, agent_id, run_id, at, recorded_at, speaker, session, text = row[:10]
     meta, trust = row[10:]
     return Chunk(

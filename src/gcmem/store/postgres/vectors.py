@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gcmem.errors import EncoderError, EncoderMismatchError, StoreUnavailableError
+from gcmem.indexed_text import TEXT_VERSION, dense_text, rebuild_id
 from gcmem.protocols import Encoder, Progress, Vectors
 from gcmem.store.postgres.connection import PostgresDatabase
 from gcmem.store.postgres.log import get_meta, set_meta
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 REINDEX_BATCH = 256
+VERSION = "text_version"
+ELSEWHERE = "vectors_elsewhere"
 HNSW = "gcmem_vectors_hnsw"
 HNSW_MOST_DIMENSIONS = 4000
 COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
@@ -35,6 +38,30 @@ class PostgresVectors:
         with self._database.reading() as connection:
             return get_meta(connection, "encoder_id")
 
+    @property
+    def text_version(self) -> int:
+        """How the embedded texts were made; an empty store gets the newest version."""
+        with self._database.reading() as connection:
+            if get_meta(connection, "encoder_id") is None:
+                return TEXT_VERSION
+            return int(get_meta(connection, VERSION) or 1)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another index has taken over, and these vectors were dropped."""
+        with self._database.reading() as connection:
+            return get_meta(connection, ELSEWHERE) is not None
+
+    def hand_over(self) -> None:
+        """Drops the vectors, because another index takes over; a rebuild takes it back."""
+        if self.is_elsewhere:
+            return
+        with self._database.transaction() as connection:
+            connection.execute("SELECT FROM gcmem_sequence FOR UPDATE")
+            connection.execute("TRUNCATE gcmem_vectors, gcmem_vectors_next")
+            connection.execute("DELETE FROM gcmem_meta WHERE key = 'encoder_id'")
+            set_meta(connection, ELSEWHERE, "1")
+
     def insert(self, seqs: Sequence[int], vectors: Vectors, *, encoder_id: str) -> None:
         """Writes vectors; the first ones decide the encoder of the store."""
         with self._database.transaction() as connection:
@@ -42,6 +69,7 @@ class PostgresVectors:
             stored = get_meta(connection, "encoder_id")
             if stored is None:
                 set_meta(connection, "encoder_id", encoder_id)
+                set_meta(connection, VERSION, str(TEXT_VERSION))
             elif stored != encoder_id:
                 raise EncoderMismatchError(
                     stored=stored, given=encoder_id, location=self._database.location
@@ -72,11 +100,12 @@ class PostgresVectors:
 
         If it is stopped, the old vectors stay in use and the next call continues where it stopped.
         """
-        self._start_reindexing(encoder.id)
+        made_by = rebuild_id(encoder)
+        self._start_reindexing(made_by)
         needs_hnsw = encoder.dimensions <= HNSW_MOST_DIMENSIONS
         while True:
             with self._database.reading() as connection:
-                pending = self._pending(connection, encoder.id)
+                pending = self._pending(connection, made_by)
                 needs_hnsw = needs_hnsw and (bool(pending) or hnsw_is_built(connection))
                 done, total = connection.execute(
                     "SELECT (SELECT count(*) FROM gcmem_vectors_next), "
@@ -89,30 +118,30 @@ class PostgresVectors:
             elif needs_hnsw:
                 self._build_next(encoder.dimensions)
                 needs_hnsw = False
-            elif (swapped := self._swap(encoder.id)) is not None:
+            elif (swapped := self._swap(encoder.id, made_by)) is not None:
                 return swapped
 
-    def _start_reindexing(self, encoder_id: str) -> None:
+    def _start_reindexing(self, made_by: str) -> None:
         with self._database.transaction() as connection:
             connection.execute("SELECT FROM gcmem_sequence FOR UPDATE")
-            if get_meta(connection, "reindex_encoder_id") != encoder_id:
+            if get_meta(connection, "reindex_encoder_id") != made_by:
                 connection.execute("TRUNCATE gcmem_vectors_next")
                 connection.execute(f"DROP INDEX IF EXISTS {HNSW}_next")
-                set_meta(connection, "reindex_encoder_id", encoder_id)
+                set_meta(connection, "reindex_encoder_id", made_by)
 
-    def _pending(self, connection: Connection[Any], encoder_id: str) -> list[tuple[int, str]]:
+    def _pending(self, connection: Connection[Any], made_by: str) -> list[tuple[int, str]]:
         """Returns the next chunks to embed: those after the last embedded sequence number."""
-        if get_meta(connection, "reindex_encoder_id") != encoder_id:
+        if get_meta(connection, "reindex_encoder_id") != made_by:
             raise StoreUnavailableError(
                 f"another process re-embedded {self._database.location} meanwhile; "
                 "open it again, and start over if it still needs a reindex"
             )
-        rows: list[tuple[int, str]] = connection.execute(
-            "SELECT seq, text FROM gcmem_chunks "
+        rows = connection.execute(
+            "SELECT seq, text, speaker FROM gcmem_chunks "
             "WHERE seq > (SELECT coalesce(max(seq), 0) FROM gcmem_vectors_next) "
             f"ORDER BY seq LIMIT {REINDEX_BATCH}"
         ).fetchall()
-        return rows
+        return [(seq, dense_text(text, speaker=speaker)) for seq, text, speaker in rows]
 
     def _embed(self, pending: list[tuple[int, str]], encoder: Encoder) -> None:
         vectors = encode(encoder, [text for _, text in pending])
@@ -131,14 +160,14 @@ class PostgresVectors:
         with self._database.unhurried() as connection:
             connection.execute(hnsw_definition(f"{HNSW}_next", "gcmem_vectors_next", dimensions))
 
-    def _swap(self, encoder_id: str) -> int | None:
+    def _swap(self, encoder_id: str, made_by: str) -> int | None:
         """Puts the new vectors in place, unless a writer has just added a chunk without one.
 
         Waits for running searches, so that no search mixes the vectors of two encoders.
         """
         with self._database.transaction() as connection:
             connection.execute("SELECT FROM gcmem_sequence FOR UPDATE")
-            if self._pending(connection, encoder_id):
+            if self._pending(connection, made_by):
                 return None
             connection.execute("DROP TABLE gcmem_vectors")
             connection.execute("ALTER TABLE gcmem_vectors_next RENAME TO gcmem_vectors")
@@ -146,8 +175,11 @@ class PostgresVectors:
             connection.execute(
                 "CREATE TABLE gcmem_vectors_next (seq bigint PRIMARY KEY, vector vector NOT NULL)"
             )
-            connection.execute("DELETE FROM gcmem_meta WHERE key = 'reindex_encoder_id'")
+            connection.execute(
+                "DELETE FROM gcmem_meta WHERE key IN ('reindex_encoder_id', %s)", (ELSEWHERE,)
+            )
             set_meta(connection, "encoder_id", encoder_id)
+            set_meta(connection, VERSION, str(TEXT_VERSION))
             row = connection.execute("SELECT count(*) FROM gcmem_vectors").fetchone()
             return int(row[0]) if row else 0
 

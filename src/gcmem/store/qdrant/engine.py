@@ -63,6 +63,8 @@ class QdrantEngine:
                 f"{server.location} is a Qdrant collection, but not one of gcmem's; "
                 "pass another name"
             )
+        if server.exists(self._name):
+            server.read_from_majority(self._name)
 
     def mark(self) -> EngineMark | None:
         """Returns the mark saved last; None if there is no collection."""
@@ -106,8 +108,13 @@ class QdrantEngine:
         )
 
     def delete(self, seqs: Sequence[int]) -> None:
-        """Drops chunks by sequence number."""
+        """Drops chunks by sequence number, also from a rebuild that was stopped."""
         self._server.delete(self._name, seqs)
+        if self._name == self._server.collection:
+            used = self._server.aliased(self._name)
+            for slot in self._slots:
+                if slot != used and self._server.exists(slot):
+                    self._server.delete(slot, seqs)
 
     def search(
         self,

@@ -18,6 +18,8 @@ from gcmem.errors import (
 from gcmem.private_files import make_private_file, make_private_folder
 
 IN_MEMORY = ":memory:"
+GENERATION = "generation"
+"""The setting that counts how often vectors or words were rebuilt as a whole."""
 APPLICATION_ID = 0x67636D6D  # "gcmm"
 BUSY_TIMEOUT_S = 30.0
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -278,6 +280,11 @@ def get_meta(connection: sqlite3.Connection, key: str) -> str | None:
 def set_meta(connection: sqlite3.Connection, key: str, value: str) -> None:
     """Saves one of the store's own settings."""
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
+
+
+def next_generation(connection: sqlite3.Connection) -> None:
+    """Makes every process load its rows anew."""
+    set_meta(connection, GENERATION, str(int(get_meta(connection, GENERATION) or 0) + 1))
 
 
 @contextmanager

@@ -4,40 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from gcmem.errors import EncoderError, EncoderMismatchError, StoreUnavailableError
-from gcmem.protocols import Encoder, LogState, Progress, Vectors
-from gcmem.store.sqlite.file import get_meta, set_meta
-from gcmem.store.sqlite.log import PAGE, STATE, SQLiteLog
-from gcmem.store.sqlite.rows import conditions_of, where_clause
-from gcmem.types import ChunkFilter, Scope
+from gcmem.indexed_text import TEXT_VERSION, dense_text, rebuild_id
+from gcmem.protocols import Encoder, Progress, Vectors
+from gcmem.store.sqlite.file import get_meta, next_generation, set_meta
+from gcmem.store.sqlite.log import PAGE, SQLiteLog
 from gcmem.vectors import encode
 
 BATCH = 256
 ENCODER = "encoder_id"
 NEXT_ENCODER = "reindex_encoder_id"
-GENERATION = "generation"
-
-
-class VectorState(NamedTuple):
-    """The log's state, and how often the vectors were rebuilt."""
-
-    log: LogState = LogState()
-    generation: int = 0
-
-
-class VectorRow(NamedTuple):
-    """One row as the index loads it."""
-
-    seq: int
-    id: str
-    scope: tuple[str | None, str | None, str | None]
-    at: int
-    recorded_at: int
-    vector: bytes
+VERSION = "text_version"
+ELSEWHERE = "vectors_elsewhere"
 
 
 class SQLiteVectors:
@@ -52,13 +33,29 @@ class SQLiteVectors:
         with self._log.reading() as connection:
             return get_meta(connection, ENCODER)
 
-    def state(self) -> VectorState:
-        """Returns the state by which an index notices new, erased and re-embedded chunks."""
+    @property
+    def text_version(self) -> int:
+        """How the embedded texts were made; an empty store gets the newest version."""
         with self._log.reading() as connection:
-            seq, erasure, generation = connection.execute(
-                f"SELECT {STATE}, (SELECT value FROM meta WHERE key = '{GENERATION}')"
-            ).fetchone()
-        return VectorState(LogState(seq or 0, erasure or 0), int(generation or 0))
+            if get_meta(connection, ENCODER) is None:
+                return TEXT_VERSION
+            return int(get_meta(connection, VERSION) or 1)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another index has taken over, and these vectors were dropped."""
+        with self._log.reading() as connection:
+            return get_meta(connection, ELSEWHERE) is not None
+
+    def hand_over(self) -> None:
+        """Drops the vectors, because another index takes over; a rebuild takes it back."""
+        if self.is_elsewhere:
+            return
+        with self._log.writing() as connection:
+            for table in ("vectors", "vectors_next"):
+                connection.execute(f"DELETE FROM {table}")
+            connection.execute("DELETE FROM meta WHERE key = ?", (ENCODER,))
+            set_meta(connection, ELSEWHERE, "1")
 
     def insert(self, seqs: Sequence[int], vectors: Vectors, *, encoder_id: str) -> None:
         """Writes vectors; the first ones decide the encoder of the store."""
@@ -67,6 +64,7 @@ class SQLiteVectors:
             stored = get_meta(connection, ENCODER)
             if stored is None:
                 set_meta(connection, ENCODER, encoder_id)
+                set_meta(connection, VERSION, str(TEXT_VERSION))
             elif stored != encoder_id:
                 raise EncoderMismatchError(
                     stored=stored, given=encoder_id, location=self._log.location
@@ -84,20 +82,6 @@ class SQLiteVectors:
                 connection.executemany(
                     f"DELETE FROM {table} WHERE seq = ?", [(seq,) for seq in seqs]
                 )
-
-    def rows(self, scope: Scope, *, after_seq: int = 0) -> list[VectorRow]:
-        """Returns the index rows of the chunks in `scope` after `after_seq`."""
-        conditions, values = conditions_of(ChunkFilter(scope=scope))
-        if after_seq:
-            conditions.append("seq > ?")
-            values.append(after_seq)
-        with self._log.reading() as connection:
-            rows = connection.execute(
-                "SELECT seq, id, user_id, agent_id, run_id, at, recorded_at, vector "
-                f"FROM chunks JOIN vectors USING (seq) {where_clause(conditions)} ORDER BY seq",
-                values,
-            ).fetchall()
-        return [VectorRow(r[0], r[1], (r[2], r[3], r[4]), r[5], r[6], r[7]) for r in rows]
 
     def get(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Returns the vectors of the chunks that exist, by id."""
@@ -119,14 +103,16 @@ class SQLiteVectors:
         If it is killed, the old vectors stay in use and the next call continues where it stopped.
         """
         with self._log.writing() as connection:
-            if get_meta(connection, NEXT_ENCODER) != encoder.id:
+            made_by = rebuild_id(encoder)
+            if get_meta(connection, NEXT_ENCODER) != made_by:
                 connection.execute("DELETE FROM vectors_next")
-                set_meta(connection, NEXT_ENCODER, encoder.id)
+                set_meta(connection, NEXT_ENCODER, made_by)
         while True:
             with self._log.writing() as connection:
-                self._check_still_ours(connection, encoder.id)
+                self._check_still_ours(connection, made_by)
                 pending = connection.execute(
-                    "SELECT seq, text FROM chunks WHERE seq NOT IN (SELECT seq FROM vectors_next) "
+                    "SELECT seq, text, speaker FROM chunks "
+                    "WHERE seq NOT IN (SELECT seq FROM vectors_next) "
                     f"ORDER BY seq LIMIT {BATCH}"
                 ).fetchall()
                 if not pending:
@@ -135,17 +121,18 @@ class SQLiteVectors:
                 total = connection.execute("SELECT count(*) FROM chunks").fetchone()[0]
             if progress is not None:
                 progress(done, total)
-            vectors = encode(encoder, [text for _, text in pending])
+            texts = [dense_text(text, speaker=speaker) for _, text, speaker in pending]
+            vectors = encode(encoder, texts)
             with self._log.writing() as connection:
-                self._check_still_ours(connection, encoder.id)
+                self._check_still_ours(connection, made_by)
                 connection.executemany(
                     # Selects from chunks, so that one forgotten meanwhile leaves no vector behind.
                     "INSERT OR REPLACE INTO vectors_next SELECT seq, ? FROM chunks WHERE seq = ?",
-                    [(v.tobytes(), seq) for (seq, _), v in zip(pending, vectors, strict=True)],
+                    [(v.tobytes(), seq) for (seq, *_), v in zip(pending, vectors, strict=True)],
                 )
 
-    def _check_still_ours(self, connection: sqlite3.Connection, encoder_id: str) -> None:
-        if get_meta(connection, NEXT_ENCODER) != encoder_id:
+    def _check_still_ours(self, connection: sqlite3.Connection, made_by: str) -> None:
+        if get_meta(connection, NEXT_ENCODER) != made_by:
             raise StoreUnavailableError(
                 f"another process re-embedded {self._log.location} meanwhile; "
                 "open it again, and start over if it still needs a reindex"
@@ -174,8 +161,9 @@ def _swap(connection: sqlite3.Connection, encoder_id: str) -> int:
     connection.execute("DROP TABLE vectors")
     connection.execute("ALTER TABLE vectors_next RENAME TO vectors")
     connection.execute("CREATE TABLE vectors_next (seq INTEGER PRIMARY KEY, vector BLOB NOT NULL)")
-    connection.execute("DELETE FROM meta WHERE key = ?", (NEXT_ENCODER,))
+    connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (NEXT_ENCODER, ELSEWHERE))
     set_meta(connection, ENCODER, encoder_id)
-    set_meta(connection, GENERATION, str(int(get_meta(connection, GENERATION) or 0) + 1))
+    set_meta(connection, VERSION, str(TEXT_VERSION))
+    next_generation(connection)
     count: int = connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
     return count

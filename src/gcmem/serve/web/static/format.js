@@ -16,7 +16,7 @@ export function clock(iso) {
 
 export const moment = (iso) => `${day(iso)} ${clock(iso)}`.trim();
 
-/** A score from 0 to 1; empty where only the verdict was kept. */
+/** A score from 0 to 1; empty where it is not known yet. */
 export const score = (value) => (typeof value === "number" ? value.toFixed(2) : "");
 
 export function milliseconds(value) {
