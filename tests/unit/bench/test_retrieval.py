@@ -233,7 +233,7 @@ def test_every_row_is_measured_through_the_product_and_the_yardsticks(memora: Pa
         encoder=HashEncoder(),
         progress=lambda done, total: steps.append((done, total)),
     )
-    assert {"dense", PLAIN_WORDS, PLAIN_DENSE} <= {one.row for one in found}
+    assert {one.row for one in found} == {"dense", "lexical", "fused", PLAIN_WORDS, PLAIN_DENSE}
     assert all(one.category == "remembering" and one.ms > 0 for one in found)
     # Every turn is among the twenty best, except where no word matches.
     assert all(one.recall[-1] == 1 for one in found if one.row in ("dense", PLAIN_DENSE))

@@ -6,7 +6,7 @@ import inspect
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -94,13 +94,9 @@ def measure(
 def product_memory(row: str, *, store: Store, encoder: Encoder) -> Memory | None:
     """Returns a memory with the product's defaults except for what the row is about.
 
-    None if this version of the product doesn't have that setting.
+    None if this version of the product can't re-rank.
     """
-    changes, options = dict(PRODUCT[row]), {}
-    if "lexical_weight" not in {field.name for field in fields(Settings)}:
-        if row != "dense":
-            return None
-        changes = {}  # the default is dense
+    options = {}
     if row == RERANKED:
         if "reranker" not in inspect.signature(Memory).parameters:
             return None
@@ -109,7 +105,7 @@ def product_memory(row: str, *, store: Store, encoder: Encoder) -> Memory | None
         store=store,
         encoder=encoder,
         oracle=GoldOracle(()),  # nothing is judged: retrieval is measured before removal
-        settings=replace(Settings(), **changes),
+        settings=replace(Settings(), **PRODUCT[row]),
         **options,  # type: ignore[arg-type]
     )
 
