@@ -12,8 +12,8 @@ COMMANDS = (
     "backup", "export", "import", "migrate", "qualify", "doctor",
     "serve", "mcp", "keys", "keys create", "keys list", "keys revoke",
     "bench", "bench run", "bench report", "bench compare",
-    "bench epsilon", "bench theory",
-    "bench thresholds",     "bench data", "bench data build",
+    "bench retrieval", "bench epsilon", "bench theory",
+    "bench thresholds", "bench data", "bench data build",
     "bench data stats", "bench data leakage", "bench data pairs", "bench data generate",
 )  # fmt: skip
 HEADER = """# The command line

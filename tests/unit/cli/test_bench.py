@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.unit.bench.test_datasets import locomo_row, write_json
 from tests.unit.cli.test_commands import gcmem
 
 
@@ -38,3 +39,26 @@ def test_link_judges_what_is_new(tmp_path: Path) -> None:
     gcmem("add", "I live in Lyon.", "--at", "2025-02-01T00:00:00Z", path=path)
     assert json.loads(gcmem("link", "--json", path=path)) == {"judged": 2, "conflicts": 1}
     assert json.loads(gcmem("link", "--json", path=path)) == {"judged": 0, "conflicts": 0}
+
+
+def test_retrieval_is_measured_printed_and_written(tmp_path: Path) -> None:
+    rows = [locomo_row(), locomo_row(sample_id="conv-2")]
+    named = f"locomo={write_json(tmp_path / 'locomo.json', rows)}"
+    page = tmp_path / "made" / "page.md"
+    shown = gcmem("bench", "retrieval", "--dataset", named, "--output", str(page))
+    assert "locomo: evidence found" in shown
+    assert "| single-hop | 2 |" in shown
+    assert page.read_text("utf-8").strip() == shown.strip()
+    written = tmp_path / "found.json"
+    (found,) = json.loads(
+        gcmem("bench", "retrieval", "--dataset", named, "--questions", "3", "--seed", "5",
+              "--json", "--output", str(written))
+    )  # fmt: skip
+    assert (found["dataset"], found["seed"]) == ("locomo", 5)
+    assert {row["n"] for row in found["rows"]} == {3}
+    assert found["rows"][0]["recall@20"] == 1
+    assert [r["row"] for r in json.loads(written.read_text("utf-8"))[0]["rows"]] == [
+        row["row"] for row in found["rows"]
+    ]
+    assert "locomo=PATH" in gcmem("bench", "retrieval", "--dataset", "trivia=x", code=2)
+    assert "no Memora data" in gcmem("bench", "retrieval", "--dataset", "memora=nowhere", code=2)

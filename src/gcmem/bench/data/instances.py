@@ -34,6 +34,7 @@ class BenchTurn:
     speaker: str = "user"
     state: str | None = None
     recorded: int = 0
+    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +139,7 @@ def _turn(row: Mapping[str, Any]) -> BenchTurn:
         speaker=str(row["speaker"]),
         state=row["state"],
         recorded=int(row["recorded"]),
+        session=row.get("session"),
     )
 
 
@@ -152,4 +154,6 @@ def _row(instance: Instance) -> dict[str, Any]:
     row["metadata"] = dict(instance.metadata)
     for turn in row["turns"]:
         turn["at"] = None if turn["at"] is None else turn["at"].isoformat()
+        if turn["session"] is None:  # the shipped datasets have no sessions, nor this field
+            del turn["session"]
     return row

@@ -15,6 +15,7 @@ from gcmem.bench.data.datasets import (
     factconsolidation,
     locomo,
     longmemeval,
+    memora,
     statebench,
     wikicontradict,
 )
@@ -37,6 +38,7 @@ LOADERS: Mapping[str, Loader] = MappingProxyType(
         "factconsolidation": factconsolidation.load,
         "locomo": locomo.load,
         "longmemeval": longmemeval.load,
+        "memora": memora.load,
         "statebench": statebench.load,
         "wikicontradict": wikicontradict.load,
     }

@@ -100,6 +100,7 @@ def _conversation(values: Mapping[str, Any]) -> tuple[tuple[str, str], dict[str,
                 at=at + timedelta(seconds=place),
                 speaker=text_of(turn, "speaker"),
                 recorded=len(turns),
+                session=f"session_{number}",
             )
     return speakers, turns
 

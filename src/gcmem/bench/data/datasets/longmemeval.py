@@ -147,6 +147,7 @@ def _turns(
                     role=role,
                     speaker=role,
                     recorded=len(turns),
+                    session=session.id,
                 )
             )
     return tuple(turns)
