@@ -21,6 +21,7 @@ GCMemError
 │   ├── StoreCorruptError              the file is not a gcmem store, or is damaged
 │   ├── StoreVersionError              written by a newer gcmem
 │   ├── EncoderMismatchError           built with another encoder
+│   ├── IndexElsewhereError            its vectors are in an index that the URL does not name
 │   └── VerificationError              source and target of a move differ
 ├── EncoderError                       an encoder returned vectors that can't be used
 ├── ServeError                         the server rejects a request, or can't start

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from gcmem.errors import FutureTimeError, InvalidInputError, InvalidTextError
-from gcmem.ingest.identity import chunk_id
+from gcmem.ingest.identity import chunk_ids
 from gcmem.ingest.segment import CountTokens, segment
 from gcmem.settings import Settings
 from gcmem.storable import metadata_bytes
@@ -68,10 +68,10 @@ def chunks_of(
         if settings.max_future is not None:
             at = min(at, now)
         pieces = segment(turn.text, budget=settings.chunk_tokens, count_tokens=count_tokens)
-        for number, piece in enumerate(pieces):
+        for chunk_id, piece in zip(chunk_ids(turn, len(pieces)), pieces, strict=True):
             chunks.append(
                 Chunk(
-                    id=chunk_id(turn, number),
+                    id=chunk_id,
                     text=piece,
                     at=at,
                     scope=scope,

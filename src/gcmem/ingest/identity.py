@@ -39,8 +39,7 @@ def name_turns(turns: Sequence[Turn], *, scope: Scope, source: str) -> tuple[Tur
     return tuple(named)
 
 
-def chunk_id(turn: Turn, piece: int) -> str:
-    """Returns the id of one piece of a turn; the first piece takes the turn's own id, if any."""
-    if turn.id is None:
-        return str(uuid.uuid4())
-    return turn.id if piece == 0 else f"{turn.id}.{piece + 1}"
+def chunk_ids(turn: Turn, pieces: int) -> list[str]:
+    """Returns the ids of the pieces of a turn: its own id or a new one, then `id.2`, `id.3`, …"""
+    first = turn.id or str(uuid.uuid4())
+    return [first, *(f"{first}.{n}" for n in range(2, pieces + 1))]

@@ -8,6 +8,7 @@ from gcmem.protocols import Store, Vectors
 from gcmem.ranking import ranked
 from gcmem.retrieve.edges import follow_edges
 from gcmem.retrieve.fusion import DEPTH, Fusion
+from gcmem.retrieve.turns import pieces_last
 from gcmem.types import Candidate, CandidateSet, Chunk, ChunkFilter, Origin, Strategy
 
 
@@ -25,7 +26,7 @@ def retrieve(
     oracle: str | None = None,
     lexical_weight: float = 0.0,
 ) -> CandidateSet:
-    """Returns the candidates, most relevant first.
+    """Returns the candidates, most relevant first; further pieces of a turn come last.
 
     The k most relevant chunks are always included. `stratified` adds up to `pool` candidates:
     first the frontier, then the recency buffer, then the next most relevant. With `oracle`, the
@@ -54,8 +55,8 @@ def retrieve(
     unscored = [chunk_id for chunk_id in chunks if chunk_id not in cosines]
     for chunk_id, scores in zip(unscored, store.index.score(queries, unscored).T, strict=True):
         cosines[chunk_id] = float(scores.max())
-    items = [
-        Candidate(
+    items = {
+        chunk_id: Candidate(
             chunk=chunk,
             relevance=fusion.relevance(chunk_id, cosines[chunk_id])
             if fusion
@@ -63,13 +64,14 @@ def retrieve(
             origin=origins[chunk_id],
         )
         for chunk_id, chunk in chunks.items()
-    ]
-    order = ranked([item.relevance for item in items], [item.chunk.seq or 0 for item in items])
+    }
+    ids = list(items)
+    order = ranked([items[i].relevance for i in ids], [chunks[i].seq or 0 for i in ids])
     return CandidateSet(
         query=query,
         options=tuple(options),
         as_of=where.as_of,
-        items=tuple(items[n] for n in order),
+        items=tuple(items[i] for i in pieces_last([ids[n] for n in order], store.log)),
     )
 
 
@@ -101,7 +103,8 @@ def _find(
         relevance = {i: fusion.relevance(i, cosines.get(i, fusion.least)) for i in similar}
     # Equal ones stay in the order of the hits: newest first.
     order = ranked([relevance[i] for i in similar], range(len(similar), 0, -1))
-    return cosines, [similar[n] for n in order], newest, fusion
+    nearest = pieces_last([similar[n] for n in order], store.log)
+    return cosines, nearest, newest, fusion
 
 
 def _add_missing(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -14,7 +13,6 @@ from gcmem.bench.data.evidence import Conversation, Question
 from gcmem.bench.data.streams import Texts
 from gcmem.bench.run.yardsticks import BM25, Cosine, Yardstick, best
 from gcmem.defaults import default_classifier
-from gcmem.errors import InvalidInputError
 from gcmem.judge import GoldOracle
 from gcmem.memory import Memory
 from gcmem.protocols import Encoder, Progress, Store
@@ -91,22 +89,14 @@ def measure(
     return asked
 
 
-def product_memory(row: str, *, store: Store, encoder: Encoder) -> Memory | None:
-    """Returns a memory with the product's defaults except for what the row is about.
-
-    None if this version of the product can't re-rank.
-    """
-    options = {}
-    if row == RERANKED:
-        if "reranker" not in inspect.signature(Memory).parameters:
-            return None
-        options = {"reranker": default_classifier()}
+def product_memory(row: str, *, store: Store, encoder: Encoder) -> Memory:
+    """Returns a memory with the product's defaults except for what the row is about."""
     return Memory(
         store=store,
         encoder=encoder,
         oracle=GoldOracle(()),  # nothing is judged: retrieval is measured before removal
+        reranker=default_classifier() if row == RERANKED else None,
         settings=replace(Settings(), **PRODUCT[row]),
-        **options,  # type: ignore[arg-type]
     )
 
 
@@ -148,11 +138,7 @@ def _searches(
         if row == RERANKED and not rerank:
             continue
         # Not `texts`: a search must encode its question.
-        memory = product_memory(row, store=store, encoder=texts.encoder)
-        if memory is not None:
-            searches[row] = _by_memory(memory)
-        elif row == RERANKED:
-            raise InvalidInputError("this version of gcmem can't re-rank: leave out --rerank")
+        searches[row] = _by_memory(product_memory(row, store=store, encoder=texts.encoder))
     said = [turn.text for turn in conversation.turns]
     searches[PLAIN_WORDS] = _by_yardstick(BM25(said), [turn.id for turn in conversation.turns])
     vectors = texts.encode([chunk.text for chunk in chunks])
