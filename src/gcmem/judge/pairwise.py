@@ -105,6 +105,7 @@ class PairwiseOracle:
         self._focus = focus
         self._cache = cache
         self.classifier = classifier
+        self.language: str | None = getattr(classifier, "language", None)
         self.parts = {
             "threshold": f"{threshold:g}",
             "gate": gate.id if gate else "none",

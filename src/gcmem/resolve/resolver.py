@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from gcmem.calls import as_one_call
+from gcmem.languages import looks_english
 from gcmem.protocols import ConflictOracle, Ledger
 from gcmem.resolve.by_trust import ByTrust
 from gcmem.resolve.temporal import temporal_dominance
@@ -43,7 +44,10 @@ class Resolver:
 
     @as_one_call
     def resolve(self, candidates: CandidateSet, *, watch: Stopwatch | None = None) -> Resolution:
-        """Splits the candidates into those that hold and those that a newer chunk contradicts."""
+        """Splits the candidates into those that hold and those that a newer chunk contradicts.
+
+        If the oracle reads English alone, texts in other languages are reported, but never removed.
+        """
         watch = watch or Stopwatch()
         with watch.timing("conflict_ms"):
             conflicts = self._judge.judge(candidates)
@@ -56,7 +60,28 @@ class Resolver:
             )
         if self._ledger is not None and resolution.shadows:
             self._ledger.record([edge_of(shadow) for shadow in resolution.shadows])
-        return resolution if self.policy.removes else replace(resolution, kept=candidates.items)
+        if not self.policy.removes:
+            return replace(resolution, kept=candidates.items)
+        return self._without_guesses(candidates, resolution)
+
+    def _without_guesses(self, candidates: CandidateSet, resolution: Resolution) -> Resolution:
+        """Keeps what a model that reads English alone has only guessed about."""
+        if not is_english_only(self.oracle):
+            return resolution
+        guessed = {
+            shadow.candidate.chunk.id
+            for shadow in resolution.shadows
+            if not all(looks_english(i.chunk.text) for i in (shadow.candidate, shadow.witness))
+        }
+        if not guessed:
+            return resolution
+        kept = guessed | {item.chunk.id for item in resolution.kept}
+        return replace(resolution, kept=tuple(i for i in candidates.items if i.chunk.id in kept))
+
+
+def is_english_only(oracle: ConflictOracle) -> bool:
+    """Returns whether an oracle says that it reads English alone, like the shipped one."""
+    return getattr(oracle, "language", None) == "en"
 
 
 def edge_of(shadow: Shadow) -> Conflict:

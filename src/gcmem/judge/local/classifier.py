@@ -33,6 +33,7 @@ class LocalClassifier:
         self._model = CrossEncoder(folder / "model.onnx")
         self._screen = CrossEncoder(folder / "screen.onnx")
         self.id = f"{self._settings['name']}@{self._settings['version']}"
+        self.language: str = self._settings["language"]
         self.recipe = load_recipe(folder)
         self.threshold = self.recipe.threshold
 

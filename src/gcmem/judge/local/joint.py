@@ -38,6 +38,7 @@ class JointOracle:
         self._pairwise = pairwise
         self._settings = settings or shipped_recipe().chain
         self._cache = cache
+        self.language: str | None = getattr(pairwise, "language", None)
         chain = describe(self._settings)
         if isinstance(pairwise, PairwiseOracle) and pairwise.classifier.id == stances.id:
             self.id = oracle_id(stances, {**pairwise.parts, "chain": chain})

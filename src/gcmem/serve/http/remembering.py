@@ -23,6 +23,7 @@ class RememberingOracle:
     def __init__(self, oracle: ConflictOracle) -> None:
         self._oracle = oracle
         self.id = oracle.id
+        self.language: str | None = getattr(oracle, "language", None)
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts of the set."""
@@ -50,6 +51,7 @@ class UnknownDocuments:
     def __init__(self, oracle: ConflictOracle) -> None:
         self._oracle = oracle
         self.id = oracle.id
+        self.language: str | None = getattr(oracle, "language", None)
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicts of the set."""
