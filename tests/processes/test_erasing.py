@@ -14,13 +14,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gcmem import Memory
 from gcmem.errors import ErasurePendingWarning
 from gcmem.protocols import ScoreKey, Vectors
+from gcmem.store import NumpyIndex
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.types import CandidateSet, Conflict
+from gcmem.words import terms_of
 from tests.conftest import newer_ends, same_slot
 from tests.serve.conftest import start
 from tests.unit.cli.test_commands import gcmem
@@ -297,12 +300,15 @@ def test_the_index_in_memory_lets_go_of_a_vector_at_once(tmp_path: Path) -> None
         memory.add("another fact", user_id="ana")
         memory.search("secret", user_id="ana")
         index = memory.store.index
-        vector = memory.encoder.encode([secret.text])[0]
-        held = index._rows  # type: ignore[attr-defined]
-        assert (held.vectors[: held.size] == vector).all(axis=1).any()
+        assert isinstance(index, NumpyIndex)
+        vector = memory.encoder.encode([f"user: {secret.text}"])[0]
+        words = terms_of("secret number")["term"]
+        held = index.rows.view()
+        assert (held.parts["vectors"] == vector).all(axis=1).any()
         memory.forget(ids=[secret.id])
-        held = index._rows  # type: ignore[attr-defined]
-        assert not (held.vectors[: held.size] == vector).all(axis=1).any()
+        held = index.rows.view()
+        assert not (held.parts["vectors"] == vector).all(axis=1).any()
+        assert not np.isin(held.parts["words"].sorted.terms, words).any()
         assert secret.id not in held.ids
 
 

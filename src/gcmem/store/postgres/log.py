@@ -13,6 +13,7 @@ import numpy as np
 
 from gcmem.protocols import LogState
 from gcmem.storable import check_chunks, check_metadata
+from gcmem.store.paging import paged
 from gcmem.store.postgres.connection import PostgresDatabase
 from gcmem.types import Chunk, ChunkFilter, Scalar, Scope
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 COLUMNS = (
     "seq, id, user_id, agent_id, run_id, at, recorded_at, speaker, session, text, metadata, trust"
 )
-PAGE = 1000
 
 
 class PostgresLog:
@@ -92,26 +92,19 @@ class PostgresLog:
         key = ("at", "seq") if by_time else ("seq",)
         direction, beyond = ("DESC", "<") if newest_first else ("ASC", ">")
         order = ", ".join(f"{column} {direction}" for column in key)
-        last: tuple[Any, ...] = ()
-        left = limit
-        while left is None or left > 0:
-            page_conditions = list(conditions)
-            if last:
-                marks = ", ".join(["%s"] * len(key))
-                page_conditions.append(f"({', '.join(key)}) {beyond} ({marks})")
-            size = PAGE if left is None else min(PAGE, left)
+
+        def read(last: tuple[Any, ...], size: int) -> list[tuple[Any, ...]]:
+            marks = ", ".join(["%s"] * len(key))
+            after = [f"({', '.join(key)}) {beyond} ({marks})"] if last else []
             with self._database.reading() as connection:
-                rows = connection.execute(
-                    f"SELECT {COLUMNS} FROM gcmem_chunks {where_clause(page_conditions)} "
+                rows: list[tuple[Any, ...]] = connection.execute(
+                    f"SELECT {COLUMNS} FROM gcmem_chunks {where_clause([*conditions, *after])} "
                     f"ORDER BY {order} LIMIT {size}",
                     [*values, *last],
                 ).fetchall()
-            for row in rows:
-                yield chunk_of(row)
-            if len(rows) < size:
-                return
-            last = (rows[-1][5], rows[-1][0]) if by_time else (rows[-1][0],)
-            left = None if left is None else left - size
+            return rows
+
+        yield from map(chunk_of, paged(read, by_time=by_time, limit=limit))
 
     def count(self, where: ChunkFilter) -> int:
         """Returns the number of matching chunks."""

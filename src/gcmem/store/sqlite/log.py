@@ -16,13 +16,13 @@ import numpy as np
 from gcmem.errors import InvalidInputError, StoreError
 from gcmem.protocols import LogState, Progress
 from gcmem.storable import check_chunks, check_metadata
+from gcmem.store.paging import PAGE, paged
 from gcmem.store.sqlite.backup import back_up
 from gcmem.store.sqlite.erasing import Eraser
 from gcmem.store.sqlite.file import IN_MEMORY, StoreFile, get_meta, transaction, translated_errors
 from gcmem.store.sqlite.rows import COLUMNS, chunk_of, conditions_of, row_of, where_clause
 from gcmem.types import Chunk, ChunkFilter
 
-PAGE = 1000
 STATE = "(SELECT seq FROM sqlite_sequence WHERE name = 'chunks'), (SELECT max(n) FROM tombstones)"
 
 
@@ -129,30 +129,20 @@ class SQLiteLog:
         if after_seq:
             conditions.append("seq > ?")
             values.append(after_seq)
-        key = "(at, seq)" if by_time else "(seq)"
-        order = "at {0}, seq {0}" if by_time else "seq {0}"
-        order = order.format("DESC" if newest_first else "ASC")
-        beyond = "<" if newest_first else ">"
-        last: tuple[int, ...] | None = None
-        left = limit
-        while left is None or left > 0:
-            page_conditions, page_values = list(conditions), list(values)
-            if last is not None:
-                page_conditions.append(f"{key} {beyond} ({','.join('?' * len(last))})")
-                page_values.extend(last)
-            size = PAGE if left is None else min(PAGE, left)
+        key = ("at", "seq") if by_time else ("seq",)
+        direction, beyond = ("DESC", "<") if newest_first else ("ASC", ">")
+        order = ", ".join(f"{column} {direction}" for column in key)
+
+        def read(last: tuple[Any, ...], size: int) -> list[tuple[Any, ...]]:
+            after = [f"({', '.join(key)}) {beyond} ({', '.join('?' * len(key))})"] if last else []
             with self.reading() as connection:
-                rows = connection.execute(
-                    f"SELECT {COLUMNS} FROM chunks {where_clause(page_conditions)} "
+                return connection.execute(
+                    f"SELECT {COLUMNS} FROM chunks {where_clause([*conditions, *after])} "
                     f"ORDER BY {order} LIMIT {size}",
-                    page_values,
+                    [*values, *last],
                 ).fetchall()
-            for row in rows:
-                yield chunk_of(row)
-            if len(rows) < size:
-                return
-            last = (rows[-1][5], rows[-1][0]) if by_time else (rows[-1][0],)
-            left = None if left is None else left - size
+
+        yield from map(chunk_of, paged(read, by_time=by_time, limit=limit))
 
     def count(self, where: ChunkFilter) -> int:
         """Returns the number of matching chunks."""

@@ -10,8 +10,9 @@ import numpy as np
 from gcmem.errors import EncoderError, EncoderMismatchError, StoreUnavailableError
 from gcmem.indexed_text import TEXT_VERSION, dense_text, rebuild_id
 from gcmem.protocols import Encoder, Progress, Vectors
+from gcmem.store.paging import PAGE
 from gcmem.store.sqlite.file import get_meta, next_generation, set_meta
-from gcmem.store.sqlite.log import PAGE, SQLiteLog
+from gcmem.store.sqlite.log import SQLiteLog
 from gcmem.vectors import encode
 
 BATCH = 256
