@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from gcmem import Memory
+from gcmem.indexed_text import TEXT_VERSION
 from gcmem.protocols import ScoreKey
 from gcmem.store.digests import question_digest
 from gcmem.store.sqlite.file import APPLICATION_ID, MIGRATIONS
 from gcmem.testing import HashEncoder
-from gcmem.types import TRUSTED
+from gcmem.types import TRUSTED, ChunkFilter
 from tests.conftest import newer_ends
 
 SCRIPTS = sorted(MIGRATIONS.glob("*.sql"))
@@ -58,6 +59,10 @@ def test_an_older_store_opens_with_everything(tmp_path: Path, version: int) -> N
         found = memory.candidates("tea", user_id="ana")
         assert sorted(item.chunk.text for item in found) == ["tea one", "tea two"]
         assert {item.chunk.trust for item in found} == {TRUSTED}
+        assert memory.store.words is not None
+        by_words = memory.store.words.search("one?", k=5, where=ChunkFilter())
+        assert [chunk_id for chunk_id, _ in by_words] == ["a"]
+        assert memory.store.index.text_version == 1
         (third,) = memory.add("tea three", user_id="ana")
         assert third.seq == 3
         assert len(memory.candidates("tea", user_id="ana")) == 3
@@ -72,3 +77,6 @@ def test_an_older_store_opens_with_everything(tmp_path: Path, version: int) -> N
             assert scores.get(glance, [("a", "b")]) == {("a", "b"): 0.5}
             stance = ScoreKey(scorer="model@1", question="?", kind="stance")
             assert scores.get(stance, [("a", "1")]) == {("a", "1"): 0.25}
+        assert memory.store.index.rebuild(ENCODER) == 3
+        assert memory.store.index.text_version == TEXT_VERSION
+        assert len(memory.candidates("tea", user_id="ana")) == 3
