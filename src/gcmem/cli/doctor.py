@@ -24,6 +24,7 @@ from gcmem.cli.qualify import MEANING
 from gcmem.cli.serve import keys_beside
 from gcmem.defaults import default_oracle
 from gcmem.errors import GCMemError
+from gcmem.indexed_text import TEXT_VERSION
 from gcmem.judge.fitness import fitness_of, load_fitness
 from gcmem.protocols import ChunkLog, Encoder, VectorIndex
 from gcmem.store import NumpyIndex, SQLiteLog
@@ -33,7 +34,7 @@ from gcmem.store.urls import open_store
 from gcmem.types import ChunkFilter
 from gcmem.vectors import count_unusable
 
-CORE = ("numpy", "onnxruntime", "tokenizers", "typer", "rich")
+CORE = ("numpy", "onnxruntime", "snowballstemmer", "tokenizers", "typer", "rich")
 LABELS = {"oracle": "conflict model", "stm": "recent chunks"}
 EXTRAS = {
     "llm": "openai",
@@ -126,7 +127,7 @@ def _store(
 ) -> dict[str, Any]:
     path = where.path
     if path is None or split_index(where.store)[1] is not None:
-        found = _server(where, encoder, problems)
+        found = _server(where, encoder, problems, warnings)
     else:
         found = _file(path, encoder, problems, warnings)
         warnings += [
@@ -151,7 +152,9 @@ def _stm(where: Location, problems: list[str]) -> dict[str, Any] | str:
     return {"url": redacted(where.stm), "reachable": wrong is None}
 
 
-def _server(where: Location, encoder: Encoder, problems: list[str]) -> dict[str, Any]:
+def _server(
+    where: Location, encoder: Encoder, problems: list[str], warnings: list[str]
+) -> dict[str, Any]:
     try:
         with closing(open_store(where.store, encoder=encoder, stm_size=0)) as store:
             if store.index.encoder_id not in (None, encoder.id):
@@ -161,6 +164,7 @@ def _server(where: Location, encoder: Encoder, problems: list[str]) -> dict[str,
                 )
             count = store.log.count(ChunkFilter())
             _check_vectors(store.log, store.index, encoder, f"--store {where.shown}", problems)
+            _check_texts(store.index, f"--store {where.shown}", warnings)
             return {"url": where.shown, "chunks": count, "encoder": store.index.encoder_id}
     except GCMemError as error:
         problems.append(str(error))
@@ -187,6 +191,7 @@ def _file(path: Path, encoder: Encoder, problems: list[str], warnings: list[str]
                 f"run: gcmem reindex --path {path}"
             )
         _check_vectors(log, index, encoder, f"--path {path}", problems)
+        _check_texts(index, f"--path {path}", warnings)
         if (left := log.erasing()) is not None:
             warnings.append(left)
         return {
@@ -211,6 +216,14 @@ def _check_vectors(
         problems.append(
             f"{bad} of {log.count(ChunkFilter())} chunks have no vector that can be searched "
             f"(missing, of another length, or not finite); run: gcmem reindex {option}"
+        )
+
+
+def _check_texts(index: VectorIndex, option: str, warnings: list[str]) -> None:
+    if index.text_version < TEXT_VERSION:
+        warnings.append(
+            "the store was embedded without the speakers' names, so searches find less; run: "
+            f"gcmem reindex {option}"
         )
 
 

@@ -15,6 +15,7 @@ from gcmem.store.sqlite.file import APPLICATION_ID, MIGRATIONS
 from gcmem.testing import HashEncoder
 from gcmem.types import TRUSTED, ChunkFilter
 from tests.conftest import newer_ends
+from tests.unit.cli.test_commands import gcmem
 
 SCRIPTS = sorted(MIGRATIONS.glob("*.sql"))
 ENCODER = HashEncoder()
@@ -50,6 +51,19 @@ def old_store(path: Path, version: int) -> None:
         connection.execute("INSERT INTO edges VALUES ('a', 'b', 'model@1', 0.75)")
     connection.commit()
     connection.close()
+
+
+def test_doctor_says_that_an_older_store_can_find_more(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    gcmem("add", "tea", path=path)
+    assert "speakers" not in gcmem("doctor", path=path)
+    connection = sqlite3.connect(path)
+    connection.execute("DELETE FROM meta WHERE key = 'text_version'")
+    connection.commit()
+    connection.close()
+    assert "embedded without the speakers' names" in gcmem("doctor", path=path)
+    gcmem("reindex", path=path)
+    assert "speakers" not in gcmem("doctor", path=path)
 
 
 @pytest.mark.parametrize("version", range(1, len(SCRIPTS)))
