@@ -124,6 +124,7 @@ class Memory(StoredChunks):
         encoder: Encoder | None = None,
         oracle: ConflictOracle | None = None,
         reader: Reader | None = None,
+        reranker: AnswerClassifier | None = None,
         settings: Settings | None = None,
         qualification: Mapping[str, Fitness] | None = None,
         require_qualified: bool = True,
@@ -139,7 +140,7 @@ class Memory(StoredChunks):
         store = open_store(url, encoder=used, stm_size=stm_size, stm=stm)
         try:
             return cls(
-                store=store, encoder=encoder, oracle=oracle, reader=reader,
+                store=store, encoder=encoder, oracle=oracle, reader=reader, reranker=reranker,
                 settings=settings, qualification=qualification,
                 require_qualified=require_qualified, clock=clock,
             )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,20 @@ from gcmem.errors import (
     ChunkNotFoundError,
     ErasurePendingWarning,
     InvalidInputError,
+    StoreUnavailableError,
     TrustError,
 )
 from gcmem.filters import check_ids, check_limit, check_seq, make_filter
 from gcmem.ingest.chunks import check_metadata_size
-from gcmem.protocols import BackupSource, Progress, SlowEraser, Store
+from gcmem.protocols import (
+    BackupSource,
+    ChunkLog,
+    LogState,
+    Progress,
+    SlowEraser,
+    Store,
+    VectorIndex,
+)
 from gcmem.settings import Settings
 from gcmem.storable import check_metadata
 from gcmem.types import Chunk, Scope, is_storable
@@ -158,8 +168,11 @@ class StoredChunks:
         No deleted chunk can be read once `forget` has returned. Its bytes stay in the embedded
         store's files while another process reads them, and are then removed automatically.
         """
-        log = self.store.log
-        return log.erasing() if isinstance(log, SlowEraser) else None
+        log, index = self.store.log, self.store.index
+        left = log.erasing() if isinstance(log, SlowEraser) else None
+        if left is None and not index.shares_log:
+            return _left_in_index(index, log)
+        return left
 
     def backup(
         self, path: Path | str, *, overwrite: bool = False, progress: Progress | None = None
@@ -182,6 +195,16 @@ class StoredChunks:
         if left is not None:
             warnings.warn(left, ErasurePendingWarning, stacklevel=3)
         return erased
+
+
+def _left_in_index(index: VectorIndex, log: ChunkLog) -> str | None:
+    with suppress(StoreUnavailableError):
+        if index.state() == LogState() or index.state().last_erasure == log.state().last_erasure:
+            return None  # without data, or with all erasures
+    return (
+        "the forgotten chunks can't be read any more, but their vectors may still be in the index "
+        f"beside {log.location}; the next search that reaches it drops them"
+    )
 
 
 def _check_trust(chunk: Chunk, allowed: int | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 import zlib
 from collections import Counter
@@ -22,7 +23,7 @@ MAX_COUNT = 2**16 - 1
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
 # Several parts, at least one of them with a digit: db-eu-03, v1.2, AB_17.
-CODE = re.compile(r"\w+(?:[-_./:]\w+)+")
+CODE = re.compile(r"\b\w+(?:[-_./:]\w+)+")
 
 STOP_WORDS = frozenset(
     "a about am an and any are as at be been being but by can could did do does for from had has "
@@ -32,13 +33,20 @@ STOP_WORDS = frozenset(
 )
 """Left out of questions only: a question is made of them, but they say nothing about it."""
 
-_stem = lru_cache(maxsize=200_000)(snowballstemmer.stemmer("porter").stemWord)
+_stemmer = snowballstemmer.stemmer("porter")
+_stemming = threading.Lock()
+
+
+@lru_cache(maxsize=200_000)
+def _stem(word: str) -> str:
+    with _stemming:  # the stemmer keeps the word it is working on
+        return str(_stemmer.stemWord(word)) or word
 
 
 def words_of(text: str, *, without: frozenset[str] = frozenset()) -> list[str]:
     """Returns the words of a text: in lower case, without accents, stemmed as English.
 
-    Text without spaces (Chinese, Japanese, Korean) gives pairs of characters. A code like
+    Text without spaces (Chinese, Japanese, Korean) gives characters and pairs of them. A code like
     `db-eu-03` gives its parts and the whole.
     """
     folded = _folded(text)
@@ -47,7 +55,7 @@ def words_of(text: str, *, without: frozenset[str] = frozenset()) -> list[str]:
         if "\u3040" <= found[0] <= "\ufaff":
             words += _pairs(found)
         elif found not in without:
-            words.append(_stem(found) or found)
+            words.append(_stem(found))
     words += [code for code in CODE.findall(folded) if any(map(str.isdigit, code))]
     return words
 
@@ -77,4 +85,6 @@ def _folded(text: str) -> str:
 
 
 def _pairs(characters: str) -> list[str]:
-    return [characters[n : n + 2] for n in range(len(characters) - 1)] or [characters]
+    pairs = [characters[n : n + 2] for n in range(len(characters) - 1)]
+    # Single characters too: a question may be about one.
+    return [*characters, *pairs]

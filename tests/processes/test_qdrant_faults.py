@@ -14,6 +14,8 @@ import pytest
 
 from gcmem import Memory
 from gcmem.errors import (
+    ErasurePendingWarning,
+    IndexElsewhereError,
     InvalidInputError,
     MissingExtraError,
     StoreCorruptError,
@@ -26,8 +28,7 @@ from gcmem.store.qdrant.engine import open_engine
 from gcmem.store.urls import open_store
 from gcmem.testing import HashEncoder
 from gcmem.testing.store_harness import EVERYTHING, chunk, texts
-from gcmem.transfer import migrate
-from gcmem.transfer import open_store as open_source
+from gcmem.transfer import migrate, open_source
 from tests.qdrant_http import StandIn
 
 ENCODER = HashEncoder()
@@ -137,14 +138,61 @@ def test_a_log_that_lost_chunks_is_noticed_and_a_rebuild_mends_the_index(
 
 def test_two_stores_never_share_a_collection(stand_in: StandIn, tmp_path: Path) -> None:
     with stand_in.listening() as address:
-        one = opened(tmp_path, address)
+        one, other = opened(tmp_path, address), opened(tmp_path, address, log="other.db")
         add(one, "tea one")
-        other = opened(tmp_path, address, log="other.db")
         with pytest.raises(StoreCorruptError, match="a collection of its own"):
             add(other, "tea two")
         assert list(other.log.scan(EVERYTHING)) == []
         one.close()
         other.close()
+
+
+def test_a_wrong_collection_costs_a_store_nothing(stand_in: StandIn, tmp_path: Path) -> None:
+    with stand_in.listening() as address:
+        one = opened(tmp_path, address)
+        add(one, "tea one")
+        one.close()
+        plain = open_store(str(tmp_path / "plain.db"), encoder=ENCODER, stm_size=5)
+        add(plain, "tea two")
+        plain.close()
+        with pytest.raises(StoreCorruptError, match="a collection of its own"):
+            opened(tmp_path, address, log="plain.db")
+        plain = open_store(str(tmp_path / "plain.db"), encoder=ENCODER, stm_size=5)
+        assert found(plain) == ["tea two"]
+        plain.close()
+
+
+def test_vectors_that_are_elsewhere_are_not_mixed_with_new_ones(
+    stand_in: StandIn, tmp_path: Path
+) -> None:
+    with stand_in.listening() as address:
+        store = opened(tmp_path, address)
+        add(store, "tea one")
+        store.close()
+        plain = open_store(str(tmp_path / "log.db"), encoder=ENCODER, stm_size=5)
+        for act in (found, lambda store: add(store, "tea two")):
+            with pytest.raises(IndexElsewhereError, match="gcmem reindex"):
+                act(plain)
+        assert texts(plain.log.scan(EVERYTHING)) == ["tea one"]
+        assert plain.index.rebuild(ENCODER) == 1
+        assert found(plain) == ["tea one"]
+        plain.close()
+
+
+def test_forgetting_says_what_is_left_in_an_index_that_is_down(
+    stand_in: StandIn, tmp_path: Path
+) -> None:
+    with stand_in.listening() as address:
+        memory = Memory(store=opened(tmp_path, address), encoder=ENCODER)
+        first, second = memory.add(["tea one", "tea two"])
+        memory.forget(ids=[first.id])
+        assert memory.erasing() is None
+    with pytest.warns(ErasurePendingWarning, match="next search"):
+        memory.forget(ids=[second.id])
+    with stand_in.listening():
+        memory.candidates("tea")
+        assert memory.erasing() is None
+        memory.close()
 
 
 def test_a_killed_rebuild_goes_on_where_it_stopped(stand_in: StandIn, tmp_path: Path) -> None:

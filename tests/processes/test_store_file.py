@@ -8,13 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gcmem import Memory
 from gcmem.errors import StoreReplacedError, StoreUnavailableError
 from gcmem.testing import HashEncoder
-from gcmem.types import Chunk
 from tests.serve.conftest import start
 
 AT_ONCE_S = 10
@@ -67,9 +67,9 @@ def test_a_file_that_goes_during_the_write_is_noticed_before_it_is_acknowledged(
         assert words is not None
         upsert = words.upsert
 
-        def late(chunks: Sequence[Chunk]) -> None:
+        def late(seqs: Sequence[int], read: Sequence[Any]) -> None:
             (tmp_path / "m.db").unlink()
-            upsert(chunks)
+            upsert(seqs, read)
 
         monkeypatch.setattr(words, "upsert", late)
         with pytest.raises(StoreReplacedError):

@@ -30,7 +30,7 @@ def migrate(
     where = locate(store=target)
     where.check_folder()
     encoder = encoder_named(where.encoder)
-    old = transfer.open_store(source, encoder=encoder)
+    old = transfer.open_source(source, encoder=encoder)
     try:
         new = transfer.open_store(target, encoder=encoder)
         try:

@@ -32,6 +32,7 @@ class CascadeOracle:
         self._low = low
         self._high = high
         self.id = f"cascade({first.id},{second.id},{low:g}-{high:g})"
+        self.language: str | None = getattr(first, "language", None)
         self.last_asked = 0
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:

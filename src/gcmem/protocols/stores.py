@@ -166,8 +166,11 @@ class WordIndex(Protocol):
     It lives in the log's database, so that it is there whatever engine keeps the vectors.
     """
 
-    def upsert(self, chunks: Sequence[Chunk]) -> None:
-        """Adds chunks that the log has just stored, in the log's transaction."""
+    def read(self, chunks: Sequence[Chunk]) -> Sequence[Any]:
+        """Returns the words of chunks as `upsert` takes them; outside of transactions."""
+
+    def upsert(self, seqs: Sequence[int], words: Sequence[Any]) -> None:
+        """Adds the words of chunks that the log has just stored, in the log's transaction."""
 
     def delete(self, seqs: Sequence[int]) -> None:
         """Drops the chunks with these sequence numbers, in the log's transaction."""
@@ -355,10 +358,11 @@ class Store:
         chunks are stored all the same, and the next search adds them to the index.
         """
         vectors = self.index.check(vectors, count=len(chunks), encoder_id=encoder_id)
+        words = [] if self.words is None else self.words.read(chunks)
         with self.log.transaction():
             stored = self.log.append(chunks)
             if self.words is not None:
-                self.words.upsert(stored)
+                self.words.upsert([chunk.seq or 0 for chunk in stored], words)
             if self.index.shares_log:
                 self.index.upsert(stored, vectors, encoder_id=encoder_id)
         if not self.index.shares_log:

@@ -93,6 +93,7 @@ class IndexBeside:
         if not chunks:
             return
         mark = self._engine.mark() or self._start(self._engine, self._encoder)
+        self._check_mark(mark)
         self._write(self._engine, chunks, vectors)
         first, last = chunks[0].seq or 0, chunks[-1].seq or 0
         if mark.state.last_seq == first - 1:
@@ -100,9 +101,12 @@ class IndexBeside:
             self._engine.set_mark(mark._replace(state=state), replacing=mark)
 
     def delete(self, seqs: Sequence[int]) -> None:
-        """Drops chunks; the mark moves at the next search, which makes sure of it."""
-        if self._engine.mark() is not None:
-            self._engine.delete(seqs)
+        """Drops chunks, and whatever else the log has erased since the mark."""
+        mark, state = self._engine.mark(), self._log.state()
+        if mark is None:
+            return
+        self._engine.delete([*seqs, *self._log.erased_since(mark.state.last_erasure)])
+        _moved(self._engine, mark, mark.state._replace(last_erasure=state.last_erasure))
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Returns the vectors of the chunks that exist, by id."""
@@ -154,7 +158,12 @@ class IndexBeside:
         """
         successor = self._engine.successor()
         mark = successor.mark()
-        if mark is None or (mark.log_id, mark.encoder_id) != (self._log_id, encoder.id):
+        state = self._log.state()
+        if (
+            mark is None
+            or (mark.log_id, mark.encoder_id) != (self._log_id, encoder.id)
+            or any(now < seen for now, seen in zip(state, mark.state, strict=True))
+        ):
             successor.clear()
             mark = self._start(successor, encoder)
         total = self._log.count(EVERYTHING)
@@ -175,6 +184,7 @@ class IndexBeside:
             return state
         with self._catching_up:
             mark = self._engine.mark() or self._start(self._engine, self._encoder)
+            self._check_mark(mark)
             missing = state.last_seq - mark.state.last_seq
             if missing < 0 or state.last_erasure < mark.state.last_erasure:
                 # Another thread may have been faster; the log itself never goes back.
@@ -241,15 +251,20 @@ class IndexBeside:
         engine.prepare(mark, dimensions=encoder.dimensions)
         return engine.mark() or mark
 
-    def _check_mark(self, mark: EngineMark | None) -> None:
-        if mark is None:
-            return
-        if mark.log_id != self._log_id:
+    def check_belongs(self) -> None:
+        """Raises if the engine has the chunks of another log."""
+        self._check_log(self._engine.mark())
+
+    def _check_log(self, mark: EngineMark | None) -> None:
+        if mark is not None and mark.log_id != self._log_id:
             raise StoreCorruptError(
                 f"{self._engine.location} is the index of another store than "
                 f"{self._log.location}; give every store a collection of its own"
             )
-        if mark.encoder_id != self._encoder.id:
+
+    def _check_mark(self, mark: EngineMark | None) -> None:
+        self._check_log(mark)
+        if mark is not None and mark.encoder_id != self._encoder.id:
             raise EncoderMismatchError(
                 stored=mark.encoder_id, given=self._encoder.id, location=self._log.location
             )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from gcmem.errors import InvalidInputError
-from gcmem.protocols import Encoder, Store
+from gcmem.protocols import Encoder, SearchEngine, Store
 from gcmem.store import open_embedded
 from gcmem.store.beside import IndexBeside
 from gcmem.store.combined_url import split_index
@@ -53,14 +53,25 @@ def open_store(url: str, *, encoder: Encoder, stm_size: int, stm: str | None = N
     try:
         if index_url is not None:
             engine = _opener(index_url, INDEXES, INDEX_PLUGINS, kind="index")(index_url)
-            store.index.hand_over()
-            store = replace(store, index=IndexBeside(store.log, engine, encoder=encoder))
+            store = _beside(store, engine, encoder=encoder)
         if stm:
             store = _with_buffer(store, stm, stm_size=stm_size, namespace=namespace)
     except BaseException:
         store.close()
         raise
     return store
+
+
+def _beside(store: Store, engine: SearchEngine, *, encoder: Encoder) -> Store:
+    """Puts an engine in the place of the store's own index, whose vectors are then dropped."""
+    index = IndexBeside(store.log, engine, encoder=encoder)
+    try:
+        index.check_belongs()  # first: with a wrong collection, nothing may be lost
+    except BaseException:
+        engine.close()
+        raise
+    store.index.hand_over()
+    return replace(store, index=index)
 
 
 def check_location(location: Any) -> None:

@@ -16,7 +16,7 @@ from gcmem.transfer.jsonl import FORMAT, JsonlFile, open_binary
 from gcmem.transfer.mem0 import Mem0File
 from gcmem.transfer.parquet import MAGIC, ParquetFile
 from gcmem.transfer.rows import ForeignRows, Source
-from gcmem.transfer.stores import StoreRows, open_store
+from gcmem.transfer.stores import StoreRows, open_source, open_store
 from gcmem.transfer.verifying import Verified, verify
 from gcmem.types import TRUSTED, check_choice
 
@@ -32,6 +32,7 @@ __all__ = [
     "import_file",
     "is_export",
     "migrate",
+    "open_source",
     "open_store",
     "verify",
 ]

@@ -18,7 +18,12 @@ BATCH = 1_000
 
 
 def open_store(location: str, *, encoder: Encoder) -> Store:
-    """Opens the store at a path or URL.
+    """Opens the store at a path or URL."""
+    return urls.open_store(location, encoder=encoder, stm_size=Settings().stm_size)
+
+
+def open_source(location: str, *, encoder: Encoder) -> Store:
+    """Opens a store to read from.
 
     A qdrant:// URL is the whole store of an older gcmem: its chunks are read into memory.
     """
@@ -28,7 +33,7 @@ def open_store(location: str, *, encoder: Encoder) -> Store:
         store = urls.open_store(IN_MEMORY, encoder=encoder, stm_size=0)
         store.log.append(tuple(old_chunks(location)))
         return store
-    return urls.open_store(location, encoder=encoder, stm_size=Settings().stm_size)
+    return open_store(location, encoder=encoder)
 
 
 class StoreRows:

@@ -15,6 +15,7 @@ from gcmem.store.frontier import ROUNDING, frontier_positions
 from gcmem.store.postgres.connection import PostgresDatabase
 from gcmem.store.postgres.log import PostgresLog, conditions_of, get_meta, where_clause
 from gcmem.store.postgres.vectors import (
+    ELSEWHERE,
     HNSW,
     HNSW_MOST_DIMENSIONS,
     PostgresVectors,
@@ -189,7 +190,7 @@ class PgVectorIndex:
     def _check_encoder(self, connection: Connection[Any]) -> None:
         """Raises if another process re-embedded the store with a different encoder."""
         stored = get_meta(connection, "encoder_id")
-        if stored is None and self._stored.is_elsewhere:
+        if stored is None and get_meta(connection, ELSEWHERE) is not None:
             raise IndexElsewhereError(self._database.location)
         if stored is not None and stored != self._encoder_id:
             raise EncoderMismatchError(

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcmem.errors import EncoderError, EncoderMismatchError, StoreUnavailableError
+from gcmem.errors import (
+    EncoderError,
+    EncoderMismatchError,
+    IndexElsewhereError,
+    StoreUnavailableError,
+)
 from gcmem.indexed_text import TEXT_VERSION, dense_text, rebuild_id
 from gcmem.protocols import Encoder, Progress, Vectors
 from gcmem.store.postgres.connection import PostgresDatabase
@@ -66,6 +71,8 @@ class PostgresVectors:
         """Writes vectors; the first ones decide the encoder of the store."""
         with self._database.transaction() as connection:
             # Under the writers' lock, since another process may have re-embedded meanwhile.
+            if get_meta(connection, ELSEWHERE) is not None:
+                raise IndexElsewhereError(self._database.location)
             stored = get_meta(connection, "encoder_id")
             if stored is None:
                 set_meta(connection, "encoder_id", encoder_id)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -28,14 +27,19 @@ class PostgresWords:
         self._database = database
         self._is_complete = False
 
-    def upsert(self, chunks: Sequence[Chunk]) -> None:
+    def read(self, chunks: Sequence[Chunk]) -> list[tuple[list[int], list[int], int]]:
+        """Returns the words of each chunk as they are stored: hashes, counts, their sum."""
+        return [_words_of(chunk) for chunk in chunks]
+
+    def upsert(
+        self, seqs: Sequence[int], words: Sequence[tuple[list[int], list[int], int]]
+    ) -> None:
         """Writes the words into the log's database."""
-        rows = [_row(chunk) for chunk in chunks]
         with self._database.transaction() as connection:
             copying = "COPY gcmem_words (seq, terms, counts, length) FROM STDIN"
             with connection.cursor().copy(copying) as copy:
-                for row in rows:
-                    copy.write_row(row)
+                for seq, row in zip(seqs, words, strict=True):
+                    copy.write_row((seq, *row))
 
     def delete(self, seqs: Sequence[int]) -> None:
         """Deletes words."""
@@ -68,7 +72,8 @@ class PostgresWords:
                     "(SELECT FROM gcmem_words AS words WHERE words.seq = chunks.seq) "
                     f"ORDER BY seq LIMIT {BATCH}"
                 ).fetchall()
-                self.upsert([chunk_of(row) for row in rows])
+                chunks = [chunk_of(row) for row in rows]
+                self.upsert([chunk.seq or 0 for chunk in chunks], self.read(chunks))
                 if len(rows) < BATCH:
                     connection.execute("DELETE FROM gcmem_meta WHERE key = %s", (MISSING,))
                     self._is_complete = True
@@ -79,7 +84,7 @@ class PostgresWords:
         asked = Counter(map(term_of, asked_words(question)))
         conditions, values = conditions_of(where)
         matching = f"FROM gcmem_chunks JOIN gcmem_words USING (seq) {where_clause(conditions)}"
-        hits = where_clause([*conditions, "terms && %s", "term = ANY(%s)"])
+        hits = where_clause([*conditions, "terms && %s::int[]", "term = ANY(%s::int[])"])
         terms = [_signed(term) for term in asked]
         with self._database.reading() as connection:
             rows = connection.execute(
@@ -105,10 +110,10 @@ class PostgresWords:
         return [(rows[n][0], float(rows[n][2])) for n in order]
 
 
-def _row(chunk: Chunk) -> tuple[Any, ...]:
+def _words_of(chunk: Chunk) -> tuple[list[int], list[int], int]:
     terms = terms_of(lexical_text(chunk))
     signed = terms["term"].astype(np.int32).tolist()
-    return chunk.seq, signed, terms["count"].tolist(), int(terms["count"].sum())
+    return signed, terms["count"].tolist(), int(terms["count"].sum())
 
 
 def _signed(term: int) -> int:

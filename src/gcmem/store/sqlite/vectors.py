@@ -7,7 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gcmem.errors import EncoderError, EncoderMismatchError, StoreUnavailableError
+from gcmem.errors import (
+    EncoderError,
+    EncoderMismatchError,
+    IndexElsewhereError,
+    StoreUnavailableError,
+)
 from gcmem.indexed_text import TEXT_VERSION, dense_text, rebuild_id
 from gcmem.protocols import Encoder, Progress, Vectors
 from gcmem.store.paging import PAGE
@@ -62,6 +67,8 @@ class SQLiteVectors:
         """Writes vectors; the first ones decide the encoder of the store."""
         with self._log.writing() as connection:
             # Inside the write, since another process may have re-embedded meanwhile.
+            if get_meta(connection, ELSEWHERE) is not None:
+                raise IndexElsewhereError(self._log.location)
             stored = get_meta(connection, ENCODER)
             if stored is None:
                 set_meta(connection, ENCODER, encoder_id)

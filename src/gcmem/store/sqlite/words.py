@@ -121,11 +121,16 @@ class SQLiteWords:
         self._rows = rows
         self._is_complete = False
 
-    def upsert(self, chunks: Sequence[Chunk]) -> None:
+    def read(self, chunks: Sequence[Chunk]) -> list[bytes]:
+        """Returns the words of each chunk as they are stored."""
+        return [terms_of(lexical_text(chunk)).tobytes() for chunk in chunks]
+
+    def upsert(self, seqs: Sequence[int], words: Sequence[bytes]) -> None:
         """Writes the words into the log's file."""
-        blobs = [(c.seq, terms_of(lexical_text(c)).tobytes()) for c in chunks]
         with self._log.writing() as connection:
-            connection.executemany("INSERT OR REPLACE INTO words VALUES (?,?)", blobs)
+            connection.executemany(
+                "INSERT OR REPLACE INTO words VALUES (?,?)", list(zip(seqs, words, strict=True))
+            )
 
     def delete(self, seqs: Sequence[int]) -> None:
         """Deletes words."""
@@ -152,7 +157,8 @@ class SQLiteWords:
                     f"SELECT {COLUMNS} FROM chunks WHERE seq NOT IN (SELECT seq FROM words) "
                     f"ORDER BY seq LIMIT {BATCH}"
                 ).fetchall()
-                self.upsert([chunk_of(row) for row in rows])
+                chunks = [chunk_of(row) for row in rows]
+                self.upsert([chunk.seq or 0 for chunk in chunks], self.read(chunks))
                 if len(rows) < BATCH:
                     connection.execute("DELETE FROM meta WHERE key = ?", (MISSING,))
                     next_generation(connection)
