@@ -9,6 +9,7 @@ import numpy as np
 
 from gcmem.indexed_text import lexical_text
 from gcmem.ranking import ranked
+from gcmem.storable import check_chunks
 from gcmem.store.postgres.connection import PostgresDatabase
 from gcmem.store.postgres.log import COLUMNS, chunk_of, conditions_of, get_meta, where_clause
 from gcmem.types import Chunk, ChunkFilter
@@ -29,6 +30,7 @@ class PostgresWords:
 
     def read(self, chunks: Sequence[Chunk]) -> list[tuple[list[int], list[int], int]]:
         """Returns the words of each chunk as they are stored: hashes, counts, their sum."""
+        check_chunks(chunks)  # before anything else looks at them
         return [_words_of(chunk) for chunk in chunks]
 
     def upsert(

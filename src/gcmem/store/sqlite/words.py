@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gcmem.indexed_text import lexical_text
 from gcmem.ranking import ranked
+from gcmem.storable import check_chunks
 from gcmem.store.frontier import ROUNDING
 from gcmem.store.sqlite.file import get_meta, next_generation
 from gcmem.store.sqlite.loaded_rows import Ints, LoadedRows
@@ -123,6 +124,7 @@ class SQLiteWords:
 
     def read(self, chunks: Sequence[Chunk]) -> list[bytes]:
         """Returns the words of each chunk as they are stored."""
+        check_chunks(chunks)  # before anything else looks at them
         return [terms_of(lexical_text(chunk)).tobytes() for chunk in chunks]
 
     def upsert(self, seqs: Sequence[int], words: Sequence[bytes]) -> None:
