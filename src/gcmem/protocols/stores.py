@@ -133,12 +133,19 @@ class VectorIndex(Protocol):
         """Drops the chunks with these sequence numbers."""
 
     def search(
-        self, queries: Vectors, *, k: int, where: ChunkFilter, frontier: int = 0
+        self,
+        queries: Vectors,
+        *,
+        k: int,
+        where: ChunkFilter,
+        frontier: int = 0,
+        beyond: int | None = None,
     ) -> list[list[tuple[str, float]]]:
         """Returns, for each query, the k most similar chunk ids with their cosine.
 
         With `frontier`, the chunks on the frontier follow, newest first: those for which fewer
-        than `frontier` newer chunks are at least as similar.
+        than `frontier` newer chunks are at least as similar. The `beyond` most similar chunks,
+        by default all k, are not repeated there.
         """
 
     def score(self, queries: Vectors, ids: Sequence[str]) -> Vectors:

@@ -37,7 +37,7 @@ def retrieve(
     pool = max(k, pool or k) if stratified else k
     cosines, nearest, newest, fusion = _find(
         store, query, queries, where,
-        depth=pool, frontier=frontier if stratified else 0,
+        k=k, depth=pool, frontier=frontier if stratified else 0,
         lexical_weight=lexical_weight if stratified else 0.0,
     )  # fmt: skip
     recent = {} if strategy == "dense" else {c.id: c for c in store.buffer.recent(where)}
@@ -81,6 +81,7 @@ def _find(
     queries: Vectors,
     where: ChunkFilter,
     *,
+    k: int,
     depth: int,
     frontier: int,
     lexical_weight: float,
@@ -88,7 +89,9 @@ def _find(
     """Returns known cosines, the most relevant chunks, the frontier, and how hits are joined."""
     words = store.words if lexical_weight else None
     depth = depth if words is None else max(depth, DEPTH)
-    hits = store.index.search(queries, k=depth, where=where, frontier=frontier)
+    # With words, the k most relevant are not the most similar: the frontier must be seen whole.
+    beyond = None if words is None else k
+    hits = store.index.search(queries, k=depth, where=where, frontier=frontier, beyond=beyond)
     cosines: dict[str, float] = {}
     for chunk_id, score in (hit for found in hits for hit in found):
         cosines[chunk_id] = max(score, cosines.get(chunk_id, score))

@@ -130,11 +130,18 @@ class IndexBeside:
         return scores
 
     def search(
-        self, queries: Vectors, *, k: int, where: ChunkFilter, frontier: int = 0
+        self,
+        queries: Vectors,
+        *,
+        k: int,
+        where: ChunkFilter,
+        frontier: int = 0,
+        beyond: int | None = None,
     ) -> list[list[tuple[str, float]]]:
         """Returns, for each query, the k most similar chunks; equal scores newest first.
 
-        With `frontier`, the chunks on the frontier follow, newest first.
+        With `frontier`, the chunks on the frontier follow, newest first, without the `beyond` most
+        similar.
         """
         state = self._catch_up()
         if state == LogState():
@@ -145,7 +152,7 @@ class IndexBeside:
         for query, hits in zip(queries, best, strict=True):
             found = hits[:k]
             if frontier:
-                known = {hit.id for hit in found}
+                known = {hit.id for hit in found[:beyond]}
                 newest = asked.frontier(query[None], hits, frontier)
                 found = found + [hit for hit in newest if hit.id not in known]
             results.append([(hit.id, hit.score) for hit in found])

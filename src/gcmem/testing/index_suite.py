@@ -107,6 +107,8 @@ class IndexSuite(StoreHarness):
         top, *frontier = [chunk_id for chunk_id, _ in hits]
         assert top == stored[int(np.argmax(scores))].id
         assert frontier == [chunk_id for chunk_id in expected if chunk_id != top]
+        (more,) = store.index.search(query[None], k=50, where=EVERYTHING, frontier=depth, beyond=1)
+        assert [chunk_id for chunk_id, _ in more[50:]] == frontier
 
     def test_index_sees_what_was_added_and_erased_after_a_search(self, store: Store) -> None:
         """The index never lags behind the log."""

@@ -67,3 +67,13 @@ def test_a_reranker_moves_what_answers_to_the_top() -> None:
         assert found.items[0].chunk.text.startswith("ANSWER")
         assert 0 <= found.items[-1].relevance < found.items[0].relevance <= 1
         assert memory.candidates("where?", k=3, user_id="nobody").items == ()
+
+
+def test_the_newest_state_is_a_candidate_whatever_the_words_say() -> None:
+    with Memory(":memory:", encoder=HashEncoder()) as memory:
+        memory.add([f"ana eats meat on day {n}" for n in range(200)], at=day(1))
+        memory.add("ana eats tofu", at=day(2))
+        memory.add([f"rain {n}" for n in range(60)], at=day(3))
+        found = memory.candidates("ana eats meat on day 7?", k=3)
+        assert "ana eats tofu" in {item.chunk.text for item in found}
+        assert len(found) <= 9

@@ -125,11 +125,18 @@ class PgVectorIndex:
         """Does nothing: the log closes the connections."""
 
     def search(
-        self, queries: Vectors, *, k: int, where: ChunkFilter, frontier: int = 0
+        self,
+        queries: Vectors,
+        *,
+        k: int,
+        where: ChunkFilter,
+        frontier: int = 0,
+        beyond: int | None = None,
     ) -> list[list[tuple[str, float]]]:
         """Returns, for each query, the k most similar chunks; equal scores newest first.
 
-        With `frontier`, the chunks on the frontier follow, newest first.
+        With `frontier`, the chunks on the frontier follow, newest first, without the `beyond` most
+        similar.
         """
         matching = _Filter(*conditions_of(where))
         with self._database.transaction() as connection:
@@ -141,7 +148,7 @@ class PgVectorIndex:
             for query in queries:
                 find = self._approximate if has_hnsw else self._exact
                 found = find(connection, query, matching, k + SLACK, frontier)
-                results.append(_in_order(connection, query, found, k, frontier))
+                results.append(_in_order(connection, query, found, k, frontier, beyond))
             if not has_hnsw:
                 self._advise(connection, matching)
         return results
@@ -309,7 +316,12 @@ def _layers(depth: int) -> str:
 
 
 def _in_order(
-    connection: Connection[Any], query: Vectors, found: _Found, k: int, depth: int
+    connection: Connection[Any],
+    query: Vectors,
+    found: _Found,
+    k: int,
+    depth: int,
+    beyond: int | None,
 ) -> list[tuple[str, float]]:
     """Scores the found chunks in full precision and sorts them."""
     rows = connection.execute(
@@ -329,7 +341,8 @@ def _in_order(
     if newest:
         newest_scores = np.array([score for _, score in newest], dtype=np.float32)
         picked = frontier_positions(newest_scores, depth)
-        similar += [newest[i][0] for i in picked if newest[i][0] not in set(similar)]
+        known = set(similar[:beyond])
+        similar += [newest[i][0] for i in picked if newest[i][0] not in known]
     return [hit_of[seq] for seq in similar]
 
 

@@ -152,11 +152,18 @@ class NumpyIndex:
             )
 
     def search(
-        self, queries: Vectors, *, k: int, where: ChunkFilter, frontier: int = 0
+        self,
+        queries: Vectors,
+        *,
+        k: int,
+        where: ChunkFilter,
+        frontier: int = 0,
+        beyond: int | None = None,
     ) -> list[list[tuple[str, float]]]:
         """Returns, for each query, the k most similar chunks; equal scores newest first.
 
-        With `frontier`, the chunks on the frontier follow, newest first.
+        With `frontier`, the chunks on the frontier follow, newest first, without the `beyond` most
+        similar.
         """
         self._check_encoder()
         rows = self.rows.sync(where.scope)
@@ -175,7 +182,7 @@ class NumpyIndex:
             hits = _best(rows, query, row_scores, matching, k)
             if frontier:
                 picked = newest_first[frontier_positions(row_scores[newest_first], frontier)]
-                known = {row for row, _ in hits}
+                known = {row for row, _ in hits[:beyond]}
                 hits += [
                     (int(matching[i]), float(row_scores[i]))
                     for i in picked
