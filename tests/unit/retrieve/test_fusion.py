@@ -71,7 +71,7 @@ def test_a_reranker_moves_what_answers_to_the_top() -> None:
 
 def test_the_newest_state_is_a_candidate_whatever_the_words_say() -> None:
     with Memory(":memory:", encoder=HashEncoder()) as memory:
-        memory.add([f"ana eats meat on day {n}" for n in range(200)], at=day(1))
+        memory.add([f"ana eats meat on day {n}" for n in range(60)], at=day(1))
         memory.add("ana eats tofu", at=day(2))
         memory.add([f"rain {n}" for n in range(60)], at=day(3))
         found = memory.candidates("ana eats meat on day 7?", k=3)
