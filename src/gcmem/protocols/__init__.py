@@ -17,6 +17,7 @@ from gcmem.protocols.models import (
     StanceClassifier,
     Vectors,
 )
+from gcmem.protocols.store import Store
 from gcmem.protocols.stores import (
     BackupSource,
     ChunkLog,
@@ -30,7 +31,6 @@ from gcmem.protocols.stores import (
     ScoreKind,
     SearchEngine,
     SlowEraser,
-    Store,
     VectorIndex,
     WordIndex,
 )
