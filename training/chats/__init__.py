@@ -1,0 +1,1 @@
+"""Whole conversations written for training, with what each statement ends."""

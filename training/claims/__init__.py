@@ -1,0 +1,1 @@
+"""How the detector of claims was made."""
