@@ -1,4 +1,4 @@
-"""The shipped encoder: a tuned all-MiniLM-L6-v2 as 8-bit ONNX, run by onnxruntime."""
+"""The shipped encoder: a small transformer taught by a larger one, as 8-bit ONNX."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gcmem.encode.onnx import OnnxSentenceModel
+from gcmem.errors import InvalidInputError
 from gcmem.protocols import Vectors
 
-FOLDER = Path(__file__).parent.parent / "models" / "encoder"
+MODELS = Path(__file__).parent.parent / "models"
+FOLDERS = {3: MODELS / "encoder", 2: MODELS / "encoder_2"}
+"""The shipped versions, newest first; a store keeps working with the one that built it."""
+NEWEST = max(FOLDERS)
 
 
 class MiniLMEncoder:
-    """all-MiniLM-L6-v2, averaged with a version tuned to find answers; loaded at first use."""
+    """MiniLM, taught to rank as nomic-embed-text-v1.5 does; loaded at first use."""
 
-    id = "gcmem-encoder@2"
     dimensions = 384
 
-    def __init__(self, *, workers: int = 2) -> None:
+    def __init__(self, *, workers: int = 2, version: int = NEWEST) -> None:
         """`workers` is the number of texts encoded at once, each on one core."""
-        self._model = OnnxSentenceModel(FOLDER, max_tokens=256, workers=workers)
+        if version not in FOLDERS:
+            raise InvalidInputError(f"version={version!r}: pass one of {sorted(FOLDERS)}")
+        self.id = f"gcmem-encoder@{version}"
+        self._model = OnnxSentenceModel(FOLDERS[version], max_tokens=256, workers=workers)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Returns one unit vector per text; ignores everything after 256 tokens."""
