@@ -37,11 +37,14 @@ def same_slot(a: Chunk, b: Chunk) -> bool:
     return slot_a == slot_b and value_a != value_b
 
 
-def newer_ends(store: Store, oracle: str, ids: list[str]) -> dict[str, list[str]]:
-    """Returns the newer chunks of the conflicts that the ledger has, by the older chunk."""
+def newer_ends(store: Store, judge: str, ids: list[str]) -> dict[str, list[str]]:
+    """Returns the newer chunks of a judge's verdicts, by the older chunk."""
     assert store.ledger is not None
-    known = store.ledger.conflicts(oracle, ids)
-    return {older: [c.newer for c in conflicts] for older, conflicts in known.items()}
+    found: dict[str, list[str]] = {}
+    for verdict in store.ledger.verdicts(ids):
+        if verdict.oracle == judge:
+            found.setdefault(verdict.older, []).append(verdict.newer)
+    return found
 
 
 @pytest.fixture

@@ -37,9 +37,19 @@ class Deadline:
         self._callbacks: list[Callable[[], None]] = []
 
     @property
+    def reason(self) -> GCMemError:
+        """Why the work was cancelled."""
+        assert self._reason is not None
+        return self._reason
+
+    @property
     def left_s(self) -> float:
         """The seconds left, at least 0."""
         return max(0.0, self._ends_at - time.monotonic())
+
+    def is_spent(self) -> bool:
+        """Returns whether the time is up."""
+        return self.left_s <= 0
 
     def check(self) -> None:
         """Raises if the work was cancelled or took too long."""
@@ -81,6 +91,23 @@ def within(deadline: Deadline) -> Iterator[Deadline]:
         yield deadline
     finally:
         _CURRENT.reset(token)
+
+
+@contextmanager
+def budget(seconds: float) -> Iterator[Deadline]:
+    """Limits this block to so many seconds, within the current deadline and its turns.
+
+    Steps raise `DeadlineExceededError` when the time is up.
+    """
+    outer = _CURRENT.get()
+    if outer is None:
+        with within(Deadline(seconds)) as own:
+            yield own
+        return
+    own = Deadline(min(seconds, outer.left_s), turn=outer.turn)
+    outer.when_cancelled(lambda: own.cancel(outer.reason))
+    with within(own):
+        yield own
 
 
 def current() -> Deadline | None:

@@ -1,21 +1,27 @@
-"""Finds outdated chunks from the conflicts saved in the store, without judging."""
+"""Says of stored chunks what is known about them, without judging."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from gcmem.protocols import Store
-from gcmem.types import Chunk, ChunkFilter
+from gcmem.judged_chunks import JudgedChunks
+from gcmem.types import Chunk, ChunkFilter, Doubt, Outcome, Shadow, Verdict
+
+REJECTED = 0.0
+"""The score of a person's verdict that one chunk did not end another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """The newer chunk of a saved conflict."""
+    """The newer chunk that ended an older one, or may have; and the verdict."""
 
     chunk: Chunk
-    score: float
-    oracle: str
+    verdict: Verdict
+    outcome: Outcome
+    """What the older chunk is: outdated or doubtful."""
+    ended: tuple[str, ...] = ()
+    """The sentences of the older chunk that are outdated; empty if all of it is."""
 
     @property
     def id(self) -> str:
@@ -23,34 +29,59 @@ class Witness:
         return self.chunk.id
 
 
-def known_witnesses(
-    store: Store,
-    chunks: Sequence[Chunk],
-    *,
-    oracle: str,
-    where: ChunkFilter,
-    respect_trust: bool,
-) -> dict[str, Witness]:
-    """Returns, by chunk id, the newest visible chunk that is known to contradict it."""
-    if store.ledger is None:
-        return {}
-    trust = {chunk.id: chunk.trust if respect_trust else 0 for chunk in chunks}
-    known = store.ledger.conflicts(oracle, list(trust))
-    ends = store.log.get(list(dict.fromkeys(c.newer for cs in known.values() for c in cs)))
-    found: dict[str, Witness] = {}
-    for older, conflicts in known.items():
-        scores = {c.newer: c.score for c in conflicts}
-        seen = [
-            ends[end]
-            for end in scores
-            if end in ends and where.admits(ends[end]) and ends[end].trust >= trust[older]
-        ]
-        if seen:
-            newest = max(seen, key=lambda c: (c.at is not None, c.at, c.seq))
-            found[older] = Witness(chunk=newest, score=scores[newest.id], oracle=oracle)
-    return found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known about chunks: by id who ended them, and which ones nobody has judged.
+
+    `rejected` names by id the newer chunks of which a person says that they did not end this one.
+    """
+
+    witnesses: Mapping[str, Witness]
+    unjudged: frozenset[str]
+    pinned: frozenset[str] = frozenset()
+    rejected: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def judged_up_to(store: Store, *, oracle: str) -> int:
-    """Returns the last sequence number that `link` has judged; 0 if it never ran."""
-    return 0 if store.ledger is None else store.ledger.judged_up_to(oracle)
+def what_is_known(memory: JudgedChunks, chunks: Sequence[Chunk], *, where: ChunkFilter) -> Known:
+    """Returns what ended each chunk or may have, what nobody has judged, and what people say."""
+    ledger = memory.store.ledger
+    if ledger is None:
+        return Known(witnesses={}, unjudged=frozenset(chunk.id for chunk in chunks))
+    found = memory.outcomes(chunks, where=where)
+    mine = {chunk.id for chunk in chunks}
+    witnesses: dict[str, Witness] = {}
+    for doubt in found.doubtful:
+        witnesses[doubt.candidate.chunk.id] = _witness(doubt, "doubtful")
+    struck: dict[str, list[str]] = {}
+    for shadow in found.shadows:
+        chunk_id = shadow.candidate.chunk.id
+        if shadow.claim is not None and not shadow.is_whole:
+            struck.setdefault(chunk_id, []).append(shadow.claim.text)
+        ended = tuple(struck.get(chunk_id, ()))
+        witnesses[chunk_id] = _witness(shadow, "outdated", ended=ended)
+    return Known(
+        witnesses={chunk_id: w for chunk_id, w in witnesses.items() if chunk_id in mine},
+        unjudged=frozenset(found.unjudged) - witnesses.keys(),
+        pinned=frozenset(ledger.pins(list(mine))),
+        rejected=_rejected(memory, ledger.verdicts(list(mine)), where=where),
+    )
+
+
+def _rejected(
+    memory: JudgedChunks, verdicts: Sequence[Verdict], *, where: ChunkFilter
+) -> dict[str, list[str]]:
+    # The last word about two chunks counts, whoever said it and about which sentences.
+    said = {(v.older, v.newer): v.score for v in verdicts if v.by == "person"}
+    pairs = [pair for pair, score in said.items() if score == REJECTED]
+    # Somebody with a wider scope may have named a chunk that is not to be seen here.
+    newer = memory.store.log.get(sorted({newer for _, newer in pairs})) if pairs else {}
+    rejected: dict[str, list[str]] = {}
+    for older_id, newer_id in pairs:
+        if newer_id in newer and where.admits(newer[newer_id]):
+            rejected.setdefault(older_id, []).append(newer_id)
+    return rejected
+
+
+def _witness(found: Shadow | Doubt, outcome: Outcome, *, ended: tuple[str, ...] = ()) -> Witness:
+    assert isinstance(found.conflict, Verdict)
+    return Witness(chunk=found.witness.chunk, verdict=found.conflict, outcome=outcome, ended=ended)

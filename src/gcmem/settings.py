@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import get_args
 
 from gcmem.errors import InvalidInputError
-from gcmem.types import Strategy, check_choice
+from gcmem.types import ActOn, JudgeMode, Strategy, check_choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Settings:
     buffer, as the paper does. `stratified` takes `overfetch` times k candidates: the most similar,
     the frontier and the recency buffer. On the frontier a chunk competes only with newer chunks,
     so the newest state of a topic is found however long the history is."""
-    lexical_weight: float = 0.5
+    lexical_weight: float = 0.4
     """How much the words of a question count in `stratified`, against its meaning: 0 searches by
     meaning alone, 1 by words alone. The other strategies search by meaning."""
     frontier: int = 2
@@ -43,6 +43,18 @@ class Settings:
     overfetch: int = 3
     """`stratified` takes this many times k candidates, so that k remain after some are removed."""
 
+    judge: JudgeMode = "background"
+    """When new claims are judged. `background`: in a thread of this process, as soon as they are
+    added. `manual`: by `Memory.judge` or `gcmem judge`. Searches use what has been judged."""
+    judge_budget_ms: int = 100
+    """How long a search may judge what nobody has judged yet; the rest is marked as unjudged."""
+    act_on: ActOn = "sure"
+    """Which verdicts leave a claim out: `sure` ones, or `likely` ones too. Other doubtful claims
+    are kept and marked."""
+    sure: float | None = None
+    """From this score on a verdict is sure; by default the judge's own threshold."""
+    neighbours: int = 20
+    """How many of the nearest earlier chunks a new claim is compared with."""
     respect_trust: bool = False
     """If True, a chunk can't shadow a chunk of higher trust."""
 
@@ -54,6 +66,8 @@ class Settings:
             ("frontier", 1),
             ("stm_size", 0),
             ("overfetch", 1),
+            ("judge_budget_ms", 0),
+            ("neighbours", 1),
         ):
             value = getattr(self, name)
             if type(value) is not int or value < least:
@@ -71,6 +85,14 @@ class Settings:
             raise InvalidInputError(
                 f"lexical_weight={self.lexical_weight!r}: pass a number from 0 to 1"
             )
+        if self.sure is not None and (
+            isinstance(self.sure, bool)
+            or not isinstance(self.sure, (int, float))
+            or not 0 <= self.sure <= 1
+        ):
+            raise InvalidInputError(f"sure={self.sure!r}: pass a number from 0 to 1, or None")
         if not isinstance(self.respect_trust, bool):
             raise InvalidInputError(f"respect_trust={self.respect_trust!r}: pass True or False")
+        check_choice(self.judge, name="judge", allowed=get_args(JudgeMode))
+        check_choice(self.act_on, name="act_on", allowed=get_args(ActOn))
         check_choice(self.strategy, name="strategy", allowed=get_args(Strategy))

@@ -312,17 +312,18 @@ def test_the_index_in_memory_lets_go_of_a_vector_at_once(tmp_path: Path) -> None
         assert secret.id not in held.ids
 
 
-def test_an_edge_comes_back_with_a_chunk_that_was_forgotten_and_added_again(
+def test_a_verdict_comes_back_with_a_chunk_that_was_forgotten_and_added_again(
     memory: Memory,
 ) -> None:
     chunks = memory.add(["city=Porto", "city=Lyon"], user_id="ana")
-    assert memory.search("city", user_id="ana").shadows
+    memory.judge()
     old, new = chunks[0].id, chunks[1].id
     memory.forget(ids=[new])
+    assert newer_ends(memory.store, memory.judging.id, [old]) == {}
     encoder = memory.encoder
     memory.store.append([chunks[1]], encoder.encode([chunks[1].text]), encoder_id=encoder.id)
-    assert memory.search("city", user_id="ana").shadows
-    assert newer_ends(memory.store, memory.oracle.id, [old]) == {old: [new]}
+    memory.judge()
+    assert newer_ends(memory.store, memory.judging.id, [old]) == {old: [new]}
 
 
 def test_the_command_says_what_is_left(tmp_path: Path) -> None:

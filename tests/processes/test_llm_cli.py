@@ -75,15 +75,16 @@ def test_a_model_finds_conflicts_ahead_of_time_that_its_own_searches_follow(
 ) -> None:
     faulty.script = [FOUND]
     named = ("--oracle", "llm:m", "--base-url", url(faulty))
-    shown, warned = gcmem("link", *named, "--json", store=store, home=tmp_path)
+    shown, warned = gcmem("judge", *named, "--json", store=store, home=tmp_path)
     assert json.loads(shown) == {"judged": 2, "conflicts": 1}
     assert not warned
     with Memory(store) as memory:
         ledger = memory.store.ledger
         assert ledger is not None
         old, new = (chunk.id for chunk in memory.history())
-        assert newer_ends(memory.store, "llm:m:listwise@2", [old]) == {old: [new]}
-        assert not ledger.judged_up_to(memory.oracle.id)
+        judge = next(name for name in ledger.judges() if name.startswith("llm:m:listwise@2"))
+        assert newer_ends(memory.store, judge, [old]) == {old: [new]}
+        assert memory.pending() == 2  # by another judge
 
 
 def test_what_a_model_left_unjudged_of_any_chunk_is_told_at_the_end(
@@ -95,7 +96,7 @@ def test_what_a_model_left_unjudged_of_any_chunk_is_told_at_the_end(
     garbled = (200, chat_reply("no JSON at all"))
     faulty.script = [garbled, garbled, garbled, nothing]
     named = ("--oracle", "llm:m", "--base-url", url(faulty))
-    _, warned = gcmem("link", *named, store=store, home=tmp_path)
+    _, warned = gcmem("judge", *named, store=store, home=tmp_path)
     assert "1 replies or entries could not be read" in warned
 
 

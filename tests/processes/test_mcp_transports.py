@@ -35,6 +35,11 @@ TOOLS = {
     "ask_memory",
     "explain_shadow",
     "list_history",
+    "current_memories",
+    "pin_memory",
+    "unpin_memory",
+    "confirm_outdated",
+    "reject_outdated",
     "delete_memory",
 }
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -78,6 +83,9 @@ async def remember_and_ask(client: Client) -> Any:
     ):
         added = await client.call_tool("add_memory", {"text": text, "at": at})
         assert not added.is_error, added.content
+    # The server judges in the background, and a search does not wait long for it.
+    while ((await client.call_tool("current_memories", {})).structured_content or {})["pending"]:
+        await anyio.sleep(0.1)
     found = await client.call_tool("search_memories", {"query": "Where do I work?"})
     return found.structured_content
 

@@ -104,6 +104,8 @@ def test_the_command_line_moves_to_a_server_and_searches_there(
     ]
     assert there["kept"][0]["chunk"]["text"] == "I live in Porto."
     gcmem("migrate", postgres_url, str(back))
+    gcmem("judge", path=back)  # verdicts are not moved
+    gcmem("judge", path=old)
     assert gcmem("history", "--json", path=back) == gcmem("history", "--json", path=old)
 
 

@@ -19,8 +19,9 @@ from gcmem.protocols import ScoreKey, Store, Vectors
 from gcmem.store.postgres import PostgresDatabase, PostgresSettings, open_postgres
 from gcmem.store.postgres import connection as connection_module
 from gcmem.testing import HashEncoder, RuleOracle
+from gcmem.testing.ledger_suite import JUDGE, verdict
 from gcmem.testing.store_suite import EVERYTHING, chunk
-from gcmem.types import Chunk, ChunkFilter, Conflict, Scope
+from gcmem.types import Chunk, ChunkFilter, Scope
 from tests.conftest import day, newer_ends, same_slot
 from tests.postgres_server import PostgresServer
 
@@ -40,7 +41,7 @@ def test_memory_works_on_postgres(postgres_url: str) -> None:
         result = memory.search("diet", user_id="ana")
         assert [item.chunk for item in result.kept] == [new]
         assert result.shadows[0].candidate.chunk == old
-        assert memory.link().judged == 2
+        assert memory.judge().judged == 2
         assert memory.update(new.id, metadata={"tag": "x"}).metadata == {"tag": "x"}
         assert memory.forget(user_id="ana") == 2
 
@@ -245,12 +246,11 @@ def test_a_verdict_on_a_chunk_that_is_being_forgotten_is_not_kept(postgres_url: 
         assert set(store.log.get(["a", "b"])) == {"a", "b"}
         started = time.monotonic()
         store.scores.put(key, {("a", "b"): 0.9, ("b", "c"): 0.8})
-        edge = Conflict(older="a", newer="b", score=0.9, oracle="oracle@1")
-        store.ledger.record([edge, replace(edge, older="b", newer="c")])
+        store.ledger.record([verdict("a", "b"), verdict("b", "c")])
         assert time.monotonic() - started < 10  # it does not wait for the deletion
         forgetting.commit()
     assert store.scores.get(key, [("a", "b"), ("b", "c")]) == {("b", "c"): 0.8}
-    assert newer_ends(store, "oracle@1", ["a", "b"]) == {"b": ["c"]}
+    assert newer_ends(store, JUDGE, ["a", "b"]) == {"b": ["c"]}
     store.close()
 
 

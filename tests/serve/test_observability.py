@@ -178,6 +178,20 @@ def test_operations_are_spans_of_the_caller_s_trace(
     assert "kumquat" not in "".join(s.to_json() for s in spans.get_finished_spans())
 
 
+def test_a_person_s_word_is_a_span_without_its_reason(
+    client: TestClient, memory: Memory, spans: InMemorySpanExporter
+) -> None:
+    older, newer = (chunk.id for chunk in memory.add(["city=Rome", "city=Oslo"]))
+    said = {"older": older, "newer": newer, "word": "confirm", "reason": SECRET}
+    client.post("/v1/verdicts", json=said)
+    client.post(f"/v1/memories/{newer}/pin")
+    client.delete(f"/v1/memories/{newer}/pin")
+    own = [s for s in spans.get_finished_spans() if s.name == "update_memory gcmem"]
+    ids = [(s.attributes or {})["gen_ai.memory.record.id"] for s in own]
+    assert ids == [older, newer, newer]
+    assert "kumquat" not in "".join(s.to_json() for s in spans.get_finished_spans())
+
+
 def test_without_opentelemetry_nothing_happens() -> None:
     code = (
         "import sys; sys.modules['opentelemetry'] = None\n"

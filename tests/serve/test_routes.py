@@ -30,7 +30,8 @@ def test_what_was_added_is_listed_got_and_deleted(client: TestClient) -> None:
     assert page == {"memories": [first], "next_after_seq": first["seq"]}
     rest = client.get("/v1/memories", params={"after_seq": page["next_after_seq"]}).json()
     assert rest == {"memories": [second], "next": None, "next_after_seq": None}
-    assert client.get(f"/v1/memories/{first['id']}").json() == first
+    got = client.get(f"/v1/memories/{first['id']}").json()
+    assert {name: got[name] for name in first} == first
     assert client.delete(f"/v1/memories/{first['id']}").status_code == 204
     assert client.get(f"/v1/memories/{first['id']}").status_code == 404
 
@@ -71,8 +72,11 @@ def test_a_search_names_what_went_and_its_witness(client: TestClient) -> None:
     assert shadow["candidate"]["memory"] == old
     assert shadow["witness"]["memory"] == new
     assert shadow["conflict"] == {
-        "older": old["id"], "newer": new["id"], "score": 1.0, "oracle": "rule@1"
+        "older": old["id"], "newer": new["id"], "score": 1.0, "oracle": "rule@1",
+        "by": None, "reason": None,
     }  # fmt: skip
+    assert (shadow["claim"], shadow["witness_claim"], shadow["whole"]) == (None, None, True)
+    assert found["kept"][0]["struck"] == found["doubtful"] == found["unjudged"] == []
     assert found["ranked"] == [new["id"]]
     assert found["oracle"] == {"id": "rule@1", "class": None}
     assert found["timings_ms"]["total"] > 0
@@ -129,18 +133,28 @@ def test_where_nobody_insists_an_unqualified_oracle_only_annotates(memory: Memor
     assert [shadow["document"] for shadow in found["shadows"]] == documents[:1]
 
 
-def test_the_timeline_marks_what_is_known_to_be_outdated(client: TestClient) -> None:
+def test_the_timeline_marks_what_is_known_to_be_outdated(
+    client: TestClient, memory: Memory
+) -> None:
     old, new = add(client, "city=Rome", "city=Oslo", user_id="ana")
-    before = client.get("/v1/history", params={"user_id": "ana"}).json()["memories"]
-    assert [m["shadowed_by"] for m in before] == [None, None]  # a GET judges nothing
     client.post("/v1/search", json={"query": "city", "user_id": "ana"})
+    before = client.get("/v1/history", params={"user_id": "ana"}).json()["memories"]
+    # Neither a GET nor a search that asks an oracle leaves a verdict behind.
+    assert [m["shadowed_by"] for m in before] == [None, None]
+    memory.judge()
     newest, oldest = client.get("/v1/history", params={"user_id": "ana"}).json()["memories"]
-    assert newest == {**new, "shadowed_by": None, "judged": False}
-    assert oldest["shadowed_by"] == {"witness": new["id"], "score": 1.0, "oracle": "rule@1"}
+    unsaid = {"judged": True, "pinned": False, "rejected": []}
+    current = {"outcome": "current", "shadowed_by": None, **unsaid}
+    assert newest == {**new, **current}
+    witness = {
+        "witness": new["id"], "score": 1.0, "oracle": memory.judging.id,
+        "by": "model", "reason": "", "ended": [],
+    }  # fmt: skip
+    assert oldest == {**old, "outcome": "outdated", "shadowed_by": witness, **unsaid}
+    for row in (newest, oldest):
+        assert client.get(f"/v1/memories/{row['id']}").json() == row
     then = {"user_id": "ana", "as_of": day(0.5).isoformat()}
-    assert client.get("/v1/history", params=then).json()["memories"] == [
-        {**old, "shadowed_by": None, "judged": False}
-    ]
+    assert client.get("/v1/history", params=then).json()["memories"] == [{**old, **current}]
 
 
 def test_the_timeline_tells_judged_memories_from_the_others(
@@ -152,7 +166,7 @@ def test_the_timeline_tells_judged_memories_from_the_others(
 
     add(client, "city=Rome", "drink=tea")
     assert judged() == {"city=Rome": False, "drink=tea": False}
-    memory.link()
+    memory.judge()
     add(client, "city=Oslo", "city=Bonn", first_day=3)
     assert judged() == {
         "city=Rome": True,
@@ -160,16 +174,12 @@ def test_the_timeline_tells_judged_memories_from_the_others(
         "city=Oslo": False,
         "city=Bonn": False,
     }
-    # A search judged it: it found the memory that replaces it.
-    client.post("/v1/search", json={"query": "city"})
-    assert judged()["city=Oslo"]
-    assert not judged()["city=Bonn"]
 
 
 def test_the_schema_says_what_judged_means(client: TestClient) -> None:
     schemas = client.get("/openapi.json").json()["components"]["schemas"]
-    assert "judged" in schemas["TimelineChunk"]["required"]
-    assert "gcmem link" in schemas["TimelineChunk"]["properties"]["judged"]["description"]
+    assert "judged" in schemas["KnownChunk"]["required"]
+    assert "gcmem judge" in schemas["KnownChunk"]["properties"]["judged"]["description"]
 
 
 @pytest.mark.parametrize("newest_first", [True, False])

@@ -47,11 +47,13 @@ def tenants(guarded: TestClient, memory: Memory, keys: KeyStore) -> Tenants:
 
 
 def test_a_request_without_a_scope_gets_the_key_s(tenants: Tenants) -> None:
+    tenants.memory.judge()
     for reply in (
         tenants.post("/v1/search", {"query": "safe"}),
         tenants.post("/v1/ask", {"question": "safe", "paths": ["standard", "timestamp", "gcmem"]}),
         tenants.get("/v1/memories"),
         tenants.get("/v1/history"),
+        tenants.get("/v1/current"),
     ):
         assert reply.status_code == 200
         assert MINE in reply.text
@@ -65,7 +67,7 @@ def test_naming_another_scope_is_forbidden(tenants: Tenants) -> None:
     assert tenants.post("/v1/search", {"query": "safe", "user_id": "bob"}).status_code == 403
     assert tenants.post("/v1/ask", {"question": "safe", "user_id": "bob"}).status_code == 403
     assert tenants.post("/v1/memories", {"messages": "x", "user_id": "bob"}).status_code == 403
-    for path in ("/v1/memories?user_id=bob", "/v1/history?user_id=bob"):
+    for path in ("/v1/memories?user_id=bob", "/v1/history?user_id=bob", "/v1/current?user_id=bob"):
         assert tenants.get(path).status_code == 403
     for path in (f"/v1/memories/{tenants.bobs_id}?user_id=bob", "/v1/memories?user_id=bob"):
         assert tenants.get(path).status_code == 403
@@ -237,6 +239,11 @@ def test_a_read_only_key_reads_and_nothing_else(tenants: Tenants) -> None:
     assert client.post("/v1/memories", json={"messages": "x"}, headers=headers).status_code == 403
     assert client.delete(f"/v1/memories/{mine}", headers=headers).status_code == 403
     assert client.delete("/v1/memories?user_id=ana", headers=headers).status_code == 403
+    assert client.get("/v1/current", headers=headers).status_code == 200
+    assert client.post(f"/v1/memories/{mine}/pin", headers=headers).status_code == 403
+    assert client.delete(f"/v1/memories/{mine}/pin", headers=headers).status_code == 403
+    said = {"older": mine, "newer": mine, "word": "undo"}
+    assert client.post("/v1/verdicts", json=said, headers=headers).status_code == 403
 
 
 def test_a_bound_key_erases_its_own_scope_if_it_says_so(tenants: Tenants) -> None:
@@ -259,14 +266,17 @@ def test_an_unbound_key_sees_every_scope(tenants: Tenants) -> None:
 
 
 def test_a_witness_of_another_scope_is_not_shown(tenants: Tenants) -> None:
-    """Edges are found by whoever searches; a timeline shows the ends that its reader may see."""
-    tenants.memory.add("pet=cat", user_id="ana", run_id="1", at=day(1))
-    tenants.memory.add("pet=dog", user_id="ana", run_id="2", at=day(2))
-    tenants.client.post("/v1/search", json={"query": "pet"}, headers=tenants.admin)
+    """Who sees all runs may confirm across them; a timeline shows what its reader may see."""
+    (cat,) = tenants.memory.add("pet=cat", user_id="ana", run_id="1", at=day(1))
+    (dog,) = tenants.memory.add("pet=dog", user_id="ana", run_id="2", at=day(2))
+    body = {"older": cat.id, "newer": dog.id, "word": "confirm"}
+    said = tenants.client.post("/v1/verdicts", json=body, headers=tenants.admin)
+    assert said.status_code == 201
     whole = tenants.get("/v1/history").json()["memories"]
     assert any(m["shadowed_by"] for m in whole if m["text"] == "pet=cat")
     part = tenants.get("/v1/history?run_id=1").json()["memories"]
     assert [(m["text"], m["shadowed_by"]) for m in part] == [("pet=cat", None)]
+    assert [m["outcome"] for m in part] == ["current"]
 
 
 def test_without_keys_a_name_that_is_not_this_machine_s_is_refused(client: TestClient) -> None:

@@ -10,7 +10,7 @@ from gcmem.errors import ChunkNotFoundError, InvalidInputError, TrustError
 from gcmem.judge import PairwiseOracle
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.types import TRUSTED, UNTRUSTED
-from tests.conftest import NOW, day, newer_ends, same_slot
+from tests.conftest import NOW, day, same_slot
 
 
 @pytest.fixture
@@ -106,14 +106,16 @@ def test_a_flood_of_untrusted_chunks_does_not_hide_a_trusted_update(tmp_path: Pa
         assert "diet=meat" in kept
 
 
-def test_links_respect_trust(wary: Memory) -> None:
+def test_outcomes_respect_trust(wary: Memory) -> None:
     (said,) = wary.add("diet=tofu", at=day(1))
     wary.add("diet=meat", at=day(2), trust=UNTRUSTED)
-    wary.link()
-    assert newer_ends(wary.store, wary.oracle.id, [said.id]) == {}
+    wary.judge()
+    known = wary.outcomes([said])
+    assert not known.shadows
+    assert [doubt.candidate.chunk.id for doubt in known.doubtful] == [said.id]
     (update,) = wary.add("diet=fish", at=day(3))
-    wary.link()
-    assert newer_ends(wary.store, wary.oracle.id, [said.id]) == {said.id: [update.id]}
+    wary.judge()
+    assert [s.witness.chunk.id for s in wary.outcomes([said]).shadows] == [update.id]
 
 
 @pytest.mark.parametrize("level", [-1, 101, True, 0.5, "1", None])

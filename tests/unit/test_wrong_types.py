@@ -63,7 +63,10 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "update": ("chunk_id", *SCOPE, "metadata"),
     "delete": ("chunk_id", *SCOPE),
     "forget": ("ids", *SCOPE, "filters"),
-    "link": ("limit", "progress"),
+    "judge": ("limit", "progress"),
+    "pin": ("chunk_id", *SCOPE, "by"),
+    "confirm": ("older", "newer", *SCOPE, "by", "reason"),
+    "current": (*SCOPE, "as_of", "filters", "limit", "after"),
     "resolve": ("candidates",),
 }
 NEEDED: dict[str, dict[str, Any]] = {
@@ -75,6 +78,8 @@ NEEDED: dict[str, dict[str, Any]] = {
     "update": {"chunk_id": "x", "metadata": {}},
     "delete": {"chunk_id": "x"},
     "forget": {"ids": ["x"]},
+    "pin": {"chunk_id": "x"},
+    "confirm": {"older": "x", "newer": "y"},
     "resolve": {"candidates": CandidateSet(query="q", items=())},
 }
 CASES = [(method, name) for method, names in ARGUMENTS.items() for name in names]

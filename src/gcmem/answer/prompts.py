@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gcmem.quoting import HOW_QUOTED, memory_tag, quoted
-from gcmem.types import CandidateSet, Prompt, PromptMode, Resolution
+from gcmem.types import CandidateSet, Chunk, Prompt, PromptMode, Resolution
 
 UNCLEAR = "UNCLEAR"
 
@@ -13,11 +13,17 @@ SYSTEM = f"You answer a question from a list of memories. {HOW_QUOTED}"
 
 
 def prompt_of(
-    candidates: CandidateSet, resolution: Resolution, *, k: int | None, mode: PromptMode
+    candidates: CandidateSet,
+    resolution: Resolution,
+    *,
+    k: int | None,
+    mode: PromptMode,
+    notes: tuple[str, ...] = (),
 ) -> Prompt:
     """Returns the reader's prompt: the question and the k best chunks that are kept (None: all).
 
     `search` returns the same k chunks, so an answer uses nothing that a search would not show.
+    `notes` says of each chunk whether it is outdated or may be.
     """
     return Prompt(
         question=candidates.query,
@@ -25,12 +31,14 @@ def prompt_of(
         options=candidates.options,
         mode=mode,
         as_of=candidates.as_of,
+        notes=notes,
     )
 
 
 def render(prompt: Prompt) -> str:
     """Returns the user message: the memories in order, the question, how to answer."""
-    memories = quoted(memory_tag(chunk) for chunk in prompt.chunks)
+    notes = prompt.notes or ("",) * len(prompt.chunks)
+    memories = quoted(map(_tag, prompt.chunks, notes))
     lines = [memories, "", f"Question: {prompt.question}"]
     if prompt.as_of is not None:
         lines.append(f"Answer as of {prompt.as_of.isoformat()}.")
@@ -42,6 +50,10 @@ def render(prompt: Prompt) -> str:
     if prompt.mode == "allow-unclear":
         lines.append(f"If the memories do not settle it, answer {UNCLEAR}.")
     return "\n".join(lines)
+
+
+def _tag(chunk: Chunk, note: str) -> str:
+    return memory_tag(chunk, note=note) if note else memory_tag(chunk)
 
 
 def schema(prompt: Prompt) -> dict[str, Any]:

@@ -15,20 +15,22 @@ from gcmem.cli import (
     add,
     ask,
     backup,
+    current,
     demo,
     doctor,
     export,
     forget,
     history,
     import_,
+    judge,
     keys,
-    link,
     mcp,
     migrate,
     qualify,
     reindex,
     search,
     serve,
+    word,
 )
 from gcmem.cli.output import fail, warn
 from gcmem.errors import GCMemError
@@ -82,11 +84,14 @@ def root(
 
 
 for command in (
-    demo, add, search, ask, history, forget, link, reindex, backup, export, import_, migrate,
-    qualify, doctor, serve, mcp,
+    demo, add, search, ask, current, history, forget, judge, reindex, backup, export, import_,
+    migrate, qualify, doctor, serve, mcp,
 ):  # fmt: skip
     name = command.__name__.rpartition(".")[2]
     app.command(name.rstrip("_"))(getattr(command, name))
+for said in (word.pin, word.unpin, word.confirm, word.reject, word.undo):
+    app.command()(said)
+app.command(hidden=True)(judge.link)
 app.add_typer(keys.app)
 app.add_typer(
     typer.Typer(

@@ -33,7 +33,7 @@ from gcmem.cli.options import (
 from gcmem.cli.oracles import skipped_warning
 from gcmem.cli.output import console, print_json, warn
 from gcmem.cli.tables import kept_table, outdated_table, plain, print_undecided
-from gcmem.types import Answer, AnswerPath, PromptMode, check_choice
+from gcmem.types import Answer, AnswerPath, PromptMode, View, check_choice
 
 
 def ask(
@@ -66,6 +66,13 @@ def ask(
     mode: Annotated[
         str, typer.Option(help="allow-unclear, or forced-choice to always get an answer.")
     ] = "allow-unclear",
+    view: Annotated[
+        str,
+        typer.Option(
+            help="What the question is about: current, past (outdated chunks too), changes "
+            "(the same, oldest first), or auto to go by its words."
+        ),
+    ] = "auto",
     oracle: OracleName = "local",
     reader: ReaderName = "local",
     base_url: BaseURL = None,
@@ -92,6 +99,7 @@ def ask(
             filters=pairs(filters),
             paths=every if by == "all" else (cast(AnswerPath, by),),
             mode=cast(PromptMode, mode),
+            view=cast(View, view),
         )
         skipped = skipped_warning(memory.oracle)
     if skipped:
@@ -109,7 +117,8 @@ def _print_read(answer: Answer, *, most: int) -> None:
     """Prints the chunks that were read, with the one that answered, and the outdated ones."""
     found = answer.resolution
     if found.kept:
-        title = "Still true" if answer.path == "gcmem" else "Read"
+        is_true = answer.path == "gcmem" and answer.view == "current"
+        title = "Still true" if is_true else "Read"
         mark = "" if answer.source is None else "; > marks the answer"
         title = f"{title}: {counted(len(found.kept), 'chunk')}{mark}"
         console.print(kept_table(found.kept, title=title, answered=answer.source))

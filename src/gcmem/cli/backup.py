@@ -29,7 +29,7 @@ def backup(
     if source.path is None:
         raise BackupUnsupportedError(source.shown)
     check_exists(source)
-    opened = open_store(source)
+    opened, _ = open_store(source)
     try:
         log = opened.log
         assert isinstance(log, BackupSource)  # it is a file

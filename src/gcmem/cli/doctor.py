@@ -22,7 +22,7 @@ from gcmem.cli.options import AsJson, StmURL, StorePath, StoreURL, locate
 from gcmem.cli.output import console, print_json
 from gcmem.cli.qualify import MEANING
 from gcmem.cli.serve import keys_beside
-from gcmem.defaults import default_oracle
+from gcmem.defaults import default_encoder, default_oracle, shipped_encoder
 from gcmem.errors import GCMemError
 from gcmem.indexed_text import TEXT_VERSION
 from gcmem.judge.fitness import fitness_of, load_fitness
@@ -157,11 +157,7 @@ def _server(
 ) -> dict[str, Any]:
     try:
         with closing(open_store(where.store, encoder=encoder, stm_size=0)) as store:
-            if store.index.encoder_id not in (None, encoder.id):
-                problems.append(
-                    f"{where.shown} was built with encoder {store.index.encoder_id}; run: "
-                    f"gcmem reindex --store {where.shown}"
-                )
+            _check_encoder(store.index, encoder, f"--store {where.shown}", problems, warnings)
             count = store.log.count(ChunkFilter())
             _check_vectors(store.log, store.index, encoder, f"--store {where.shown}", problems)
             _check_texts(store.index, f"--store {where.shown}", warnings)
@@ -185,11 +181,7 @@ def _file(path: Path, encoder: Encoder, problems: list[str], warnings: list[str]
             problems.append(f"{path} is damaged: {damage}")
             return {"path": str(path), "exists": True}
         index = NumpyIndex(log, encoder_id=encoder.id, dimensions=encoder.dimensions)
-        if index.encoder_id not in (None, encoder.id):
-            problems.append(
-                f"{path} was built with encoder {index.encoder_id}; "
-                f"run: gcmem reindex --path {path}"
-            )
+        _check_encoder(index, encoder, f"--path {path}", problems, warnings)
         _check_vectors(log, index, encoder, f"--path {path}", problems)
         _check_texts(index, f"--path {path}", warnings)
         if (left := log.erasing()) is not None:
@@ -203,6 +195,20 @@ def _file(path: Path, encoder: Encoder, problems: list[str], warnings: list[str]
         }
     finally:
         log.close()
+
+
+def _check_encoder(
+    index: VectorIndex, encoder: Encoder, option: str, problems: list[str], warnings: list[str]
+) -> None:
+    """Reports a store of another encoder; an older version of the shipped one still works."""
+    stored = index.encoder_id
+    if stored in (None, encoder.id):
+        return
+    told = f"the store was built with encoder {stored}; run: gcmem reindex {option}"
+    if shipped_encoder(str(stored)) is not None and encoder.id == default_encoder().id:
+        warnings.append(f"{told} (it works, but a newer encoder finds more)")
+    else:
+        problems.append(told)
 
 
 def _check_vectors(

@@ -30,7 +30,7 @@ from gcmem.cli.options import (
 from gcmem.cli.output import console, print_json, to_json
 from gcmem.cli.tables import timeline_table
 from gcmem.filters import make_filter
-from gcmem.outdated import Witness, judged_up_to, known_witnesses
+from gcmem.outdated import Witness, what_is_known
 
 
 def history(
@@ -50,32 +50,26 @@ def history(
     base_url: BaseURL = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was remembered, oldest first; outdated lines are marked.
+    """Show what was remembered, and what of it is outdated.
 
-    A chunk is marked once `gcmem link` or a search has found a newer one that contradicts it.
+    A chunk is marked once it was judged: in the background, by `gcmem judge` or by a search.
     """
     located = locate(path=path, store=store, stm=stm)
     where = make_filter(user, agent, run, when(as_of, tz=tz), when(known_at, tz=tz), pairs(filters))
     judging = Judging(oracle=oracle, base_url=base_url, unqualified=True)  # nothing is removed
     with open_existing(located, judging) as memory:
-        log, judge = memory.store.log, memory.oracle.id
+        log = memory.store.log
         newest = log.scan(where, by_time=True, newest_first=True, limit=limit or None)
         chunks = list(newest)[::-1]
         total = log.count(where)
-        witnesses = known_witnesses(
-            memory.store,
-            chunks,
-            oracle=judge,
-            where=where,
-            respect_trust=memory.settings.respect_trust,
-        )
-        judged = judged_up_to(memory.store, oracle=judge)
-    unjudged = {c.id for c in chunks if (c.seq or 0) > judged and c.id not in witnesses}
+        known = what_is_known(memory, chunks, where=where)
+    witnesses, unjudged = known.witnesses, known.unjudged
     if as_json:
         print_json(
             [
                 {
                     **to_json(chunk),
+                    "outcome": witnesses[chunk.id].outcome if chunk.id in witnesses else "current",
                     "shadowed_by": _shadowed_by(witnesses.get(chunk.id)),
                     "judged": chunk.id not in unjudged,
                 }
@@ -89,7 +83,7 @@ def history(
     if unjudged:
         console.print(
             f"{verb(len(unjudged), 'chunk has', 'chunks have')} not been judged yet and may be "
-            f"outdated; run: gcmem link{located.flag}",
+            f"outdated; run: gcmem judge{located.flag}",
             style="yellow",
             soft_wrap=True,
         )
@@ -98,4 +92,12 @@ def history(
 def _shadowed_by(witness: Witness | None) -> dict[str, Any] | None:
     if witness is None:
         return None
-    return {"witness": witness.id, "score": witness.score, "oracle": witness.oracle}
+    verdict = witness.verdict
+    return {
+        "witness": witness.id,
+        "score": verdict.score,
+        "oracle": verdict.oracle,
+        "by": verdict.by,
+        "reason": verdict.reason,
+        "ended": witness.ended,
+    }

@@ -76,7 +76,9 @@ def mcp(
         raise MissingExtraError("mcp", package=str(error.name)) from None
     scope = Scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
     token = _token(token_env)
-    judging = Judging(oracle=oracle, reader=reader, base_url=base_url, unqualified=unqualified)
+    judging = Judging(
+        oracle=oracle, reader=reader, base_url=base_url, unqualified=unqualified, in_background=True
+    )
     with open_memory(locate(path=path, store=store, stm=stm), judging) as memory:
         server = make_server(memory, scope=scope, trust=UNTRUSTED if untrusted else TRUSTED)
         if transport == "stdio":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,10 +18,11 @@ from gcmem.cli.oracles import (
     reader_named,
     warn_of_recorded_fitness,
 )
+from gcmem.defaults import open_fitting
 from gcmem.errors import InvalidInputError
 from gcmem.judge.fitness import load_fitness
 from gcmem.memory import Memory
-from gcmem.protocols import Store
+from gcmem.protocols import Encoder, Store
 from gcmem.settings import Settings
 from gcmem.store import urls
 from gcmem.store.sqlite.file import IN_MEMORY
@@ -29,6 +30,9 @@ from gcmem.times import parse_time
 
 SETTINGS = Settings(respect_trust=True, max_metadata_bytes=16_384)
 """Settings of the command line and the servers: untrusted chunks can't replace trusted ones."""
+ONE_COMMAND = replace(SETTINGS, judge="manual", judge_budget_ms=3000)
+"""Settings of a command that ends soon: it judges only what its search needs, and takes the time
+that loading the model needs."""
 
 StorePath = Annotated[
     Path | None, typer.Option("--path", help="The store's file; else $GCMEM_PATH.")
@@ -143,36 +147,43 @@ class Judging:
     reader: str = "local"
     base_url: str | None = None
     unqualified: bool = False
+    in_background: bool = False
+    """Whether the command runs on, so that it can judge in the background."""
 
 
 LOCAL = Judging()
 
 
-def open_store(where: Location) -> Store:
-    """Opens the store, or creates it."""
+def open_store(where: Location) -> tuple[Store, Encoder]:
+    """Opens the store, or creates it; returns its encoder too."""
     where.check_folder()
-    return urls.open_store(
-        where.store, encoder=encoder_named(where.encoder), stm_size=SETTINGS.stm_size, stm=where.stm
+    named = None if where.encoder == "local" else encoder_named(where.encoder)
+    return open_fitting(
+        lambda encoder: urls.open_store(
+            where.store, encoder=encoder, stm_size=SETTINGS.stm_size, stm=where.stm
+        ),
+        named,
     )
 
 
 def open_memory(where: Location, judging: Judging = LOCAL) -> Memory:
     """Opens the memory, or creates it."""
     check_oracle(judging.oracle)  # checked first, so that a mistake creates no store
-    encoder = encoder_named(where.encoder)
-    reader = reader_named(judging.reader, base_url=judging.base_url, encoder=encoder)
     recorded = load_fitness()
-    store = open_store(where)
+    store, encoder = open_store(where)
     try:
-        oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.scores)
-        if not judging.unqualified:
+        reader = reader_named(judging.reader, base_url=judging.base_url, encoder=encoder)
+        oracle = None
+        if judging.oracle != "local":  # the shipped model judges ahead
+            oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.scores)
+        if oracle is not None and not judging.unqualified:
             warn_of_recorded_fitness(oracle, recorded)
         return Memory(
             store=store,
             encoder=encoder,
             oracle=oracle,
             reader=reader,
-            settings=SETTINGS,
+            settings=SETTINGS if judging.in_background else ONE_COMMAND,
             qualification=recorded,
             require_qualified=not judging.unqualified,
         )

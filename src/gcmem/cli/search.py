@@ -32,8 +32,14 @@ from gcmem.cli.options import (
 )  # fmt: skip
 from gcmem.cli.oracles import skipped_warning
 from gcmem.cli.output import console, print_json, warn
-from gcmem.cli.tables import kept_table, outdated_table, print_undecided, ranked_table
-from gcmem.types import Mode, SearchResult
+from gcmem.cli.tables import (
+    kept_table,
+    outdated_table,
+    print_doubts,
+    print_undecided,
+    ranked_table,
+)
+from gcmem.types import Mode, SearchResult, View
 
 
 def search(
@@ -57,6 +63,13 @@ def search(
             "annotate (marked)."
         ),
     ] = "drop",
+    view: Annotated[
+        str,
+        typer.Option(
+            help="What the question is about: current, past (outdated chunks too), changes "
+            "(the same, oldest first), or auto to go by its words."
+        ),
+    ] = "auto",
     oracle: OracleName = "local",
     base_url: BaseURL = None,
     unqualified: Unqualified = False,
@@ -76,8 +89,10 @@ def search(
             filters=pairs(filters),
             mode=cast(Mode, mode),
             options=option or (),
+            view=cast(View, view),
         )
-        removed = len(result.shadows) if memory.removes else 0
+        gone = {shadow.candidate.chunk.id for shadow in result.shadows if shadow.is_whole}
+        removed = len(gone) if memory.removes else 0
         skipped = skipped_warning(memory.oracle)
     if skipped:
         warn(skipped)
@@ -86,10 +101,14 @@ def search(
         return
     if not result.candidates:
         console.print("Nothing found.")
+    elif result.view != "current":
+        console.print(f"View: {result.view}, with what is outdated. Without it: --view current.")
+        console.print(ranked_table(result))
     elif mode == "drop":
         _print_found(result, most=k, current=len(result.candidates) - removed)
     else:
         console.print(ranked_table(result))
+    print_doubts(result)
     print_undecided(result)
     timings = result.timings
     console.print(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gcmem.cli.encoders import encoder_named
 from gcmem.cli.location import Location
 from gcmem.cli.options import (
     SETTINGS,
@@ -138,14 +137,16 @@ def served_memory(where: Location, judging: Judging, metrics: Metrics) -> Memory
     from gcmem.serve.http.remembering import RememberingOracle
 
     check_oracle(judging.oracle)  # checked first, so that a mistake creates no store
-    encoder = encoder_named(where.encoder)
+    opened, encoder = open_store(where)
+    store = count_scores(opened, metrics)
     reader = reader_named(judging.reader, base_url=judging.base_url, encoder=encoder)
-    store = count_scores(open_store(where), metrics)
-    oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.scores)
+    oracle = None
     recorded = load_fitness()
-    warn_of_recorded_fitness(oracle, recorded)
-    if not isinstance(oracle, LLMOracle):  # pairs that it skipped must be judged the next time
-        oracle = RememberingOracle(oracle)
+    if judging.oracle != "local":  # the shipped model judges ahead
+        oracle = oracle_named(judging.oracle, base_url=judging.base_url, cache=store.scores)
+        warn_of_recorded_fitness(oracle, recorded)
+        if not isinstance(oracle, LLMOracle):  # pairs that it skipped must be judged the next time
+            oracle = RememberingOracle(oracle)
     return Memory(
         store=store,
         encoder=encoder,

@@ -12,7 +12,7 @@ from rich.text import Text
 from gcmem.cli.counting import counted, part, verb
 from gcmem.cli.output import console
 from gcmem.outdated import Witness
-from gcmem.types import Candidate, Chunk, Origin, Resolution, SearchResult, Shadow
+from gcmem.types import Candidate, Chunk, Claim, Origin, Resolution, SearchResult, Shadow
 
 FOUND: Mapping[Origin, str] = {"mtm": "similar", "stm": "recent", "edge": "linked"}
 """How a chunk was found, as tables show it."""
@@ -41,15 +41,45 @@ def timeline_table(
     table.add_column(overflow="fold")
     for chunk in chunks:
         witness = witnesses.get(chunk.id)
-        lines = [plain(chunk.text, style="" if witness is None else "strike dim")]
+        lines = [_marked(chunk, witness)]
         if witness is not None:
             newer = witness.chunk
             reason = plain(newer.text)
             reason.truncate(LONGEST_REASON, overflow="ellipsis")
-            lines.append(Text(f"outdated since {time_of(newer)}: ", style="red") + reason)
+            said, style = (
+                ("outdated since", "red")
+                if witness.outcome == "outdated"
+                else ("may be outdated: see", "yellow")
+            )
+            lines.append(Text(f"{said} {time_of(newer)}: ", style=style) + reason)
         if ids:
             lines.append(plain(chunk.id, style="dim"))
         table.add_row(time_of(chunk), plain(chunk.speaker), Text("\n").join(lines))
+    return table
+
+
+def _marked(chunk: Chunk, witness: Witness | None) -> Text:
+    """Returns a chunk's text with the outdated sentences struck out."""
+    text = plain(chunk.text)
+    if witness is None or witness.outcome != "outdated":
+        return text
+    if not witness.ended:
+        text.stylize("strike dim")
+    for sentence in witness.ended:
+        start = text.plain.find(plain(sentence).plain)
+        if start >= 0:
+            text.stylize("strike dim", start, start + len(plain(sentence).plain))
+    return text
+
+
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """Returns claims, one a line."""
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(max_width=LONGEST_NAME, overflow="ellipsis", no_wrap=True)
+    table.add_column(overflow="fold")
+    for claim in claims:
+        table.add_row(time_of(claim.chunk), plain(claim.chunk.speaker), plain(claim.text))
     return table
 
 
@@ -105,11 +135,34 @@ def outdated_table(shadows: Sequence[Shadow], *, most: int | None = None) -> Tab
         witness = shadow.witness.chunk
         table.add_row(
             time_of(shadow.candidate.chunk),
-            plain(shadow.candidate.chunk.text),
-            plain(f"{time_of(witness)}  {witness.text}"),
+            plain(shadow.claim.text if shadow.claim else shadow.candidate.chunk.text),
+            plain(f"{time_of(witness)}  {_said_by(shadow)}"),
             f"{shadow.conflict.score:.2f}",
         )
     return table
+
+
+def _said_by(shadow: Shadow) -> str:
+    claim = shadow.witness_claim
+    text = shadow.witness.chunk.text if claim is None else claim.text
+    reason = getattr(shadow.conflict, "reason", "")
+    return f"{text} ({reason})" if reason else text
+
+
+def print_doubts(result: SearchResult) -> None:
+    """Prints which of the kept chunks may be outdated, and how many nobody has judged yet."""
+    shown = {item.chunk.id for item in result.kept}
+    for doubt in result.doubtful:
+        if doubt.candidate.chunk.id in shown:
+            console.print(
+                Text("may be outdated: ", style="yellow")
+                + plain(doubt.claim.text)
+                + Text(f"  see {time_of(doubt.witness.chunk)}: ", style="dim")
+                + plain(doubt.witness_claim.text)
+            )
+    if result.unjudged:
+        waiting = verb(len(result.unjudged), "candidate has", "candidates have")
+        console.print(f"{waiting} not been judged yet: gcmem judge", style="dim")
 
 
 def print_undecided(found: SearchResult | Resolution) -> None:

@@ -150,7 +150,7 @@ class GCMemSession:
             for record in records
             if record.speaker == ASSISTANT
         ]
-        shadows = superseded([*heard, *said[-self._window :]], resolver=self._memory.resolver)
+        shadows = superseded([*heard, *said[-self._window :]], resolver=self._memory.read_resolver)
         # A message of several chunks stays while one of them is still true.
         live = {c.metadata.get(ITEM_ID) for c in heard if c.id not in shadows}
         stale = {s.candidate.chunk.metadata.get(ITEM_ID): s for s in shadows.values()}

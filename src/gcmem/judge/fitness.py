@@ -11,7 +11,7 @@ from typing import get_args
 
 from gcmem.errors import StoreUnavailableError, UnqualifiedOracleWarning
 from gcmem.private_files import make_private_folder, write_private
-from gcmem.protocols import ConflictOracle
+from gcmem.protocols import ClaimJudge, ConflictOracle
 from gcmem.types import Fitness
 
 SHIPPED_RECORD = Path(__file__).parents[1] / "models" / "kappa" / "qualification.json"
@@ -50,7 +50,7 @@ def fitness_of(oracle_id: str, qualification: Mapping[str, Fitness]) -> Fitness 
     return {**qualification, **load_fitness(SHIPPED_RECORD)}.get(oracle_id)
 
 
-def may_remove(oracle: ConflictOracle, qualification: Mapping[str, Fitness]) -> bool:
+def may_remove(oracle: ConflictOracle | ClaimJudge, qualification: Mapping[str, Fitness]) -> bool:
     """Returns whether an oracle may remove chunks. Warns if it may only annotate."""
     known = fitness_of(oracle.id, qualification)
     if known in ("optimal", "marginal"):

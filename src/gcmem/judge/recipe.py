@@ -12,6 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from gcmem.protocols import Reads
+
 SHIPPED = Path(__file__).parents[1] / "models" / "kappa"
 
 
@@ -60,6 +62,19 @@ class ChainSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimSettings:
+    """How claims are judged ahead, and from which scores on something follows."""
+
+    reads: Reads
+    sure: float
+    """From this score on, the older claim is outdated."""
+    likely: float
+    """From this score on, the older claim is doubtful."""
+    floor: float
+    """Rulings below this score are not kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """All settings around a model that affect a verdict."""
 
@@ -69,6 +84,7 @@ class Recipe:
     gate: GateSettings
     focus: FocusSettings
     chain: ChainSettings
+    claims: ClaimSettings
 
     @property
     def parts(self) -> dict[str, str]:
@@ -95,6 +111,10 @@ def load_recipe(folder: Path) -> Recipe:
         gate=GateSettings(**found["gate"]),
         focus=FocusSettings(**found["focus"]),
         chain=ChainSettings(**found["chain"]),
+        claims=ClaimSettings(
+            reads=Reads(**config["claims"]["reads"]),
+            **{name: config["claims"][name] for name in ("sure", "likely", "floor")},
+        ),
     )
 
 
@@ -105,12 +125,13 @@ def shipped_recipe() -> Recipe:
 
 
 def describe(
-    settings: GateSettings | FocusSettings | ChainSettings | None, *, encoder: str = ""
+    settings: GateSettings | FocusSettings | ChainSettings | Reads | None, *, encoder: str = ""
 ) -> str:
     """Returns the settings in one line, after the id of their encoder."""
     if settings is None:
         return "none"
-    return " ".join([*([encoder] if encoder else []), *(f"{v:g}" for v in astuple(settings))])
+    values = settings if isinstance(settings, tuple) else astuple(settings)
+    return " ".join([*([encoder] if encoder else []), *(f"{v:g}" for v in values)])
 
 
 def oracle_id(model: Any, parts: Mapping[str, str]) -> str:

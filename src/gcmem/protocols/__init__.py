@@ -3,10 +3,13 @@
 All are synchronous and take batches. `gcmem.testing` has a conformance suite for each store part.
 """
 
+from gcmem.protocols.ledger import WITHDRAWN, ClaimTable, FoundClaim, Ledger, Pin
 from gcmem.protocols.models import (
     AnswerClassifier,
     CandidateResolver,
     ChatModel,
+    ClaimDetector,
+    ClaimJudge,
     ConflictOracle,
     Encoder,
     PairClassifier,
@@ -14,6 +17,8 @@ from gcmem.protocols.models import (
     QueryEncoder,
     QuickClassifier,
     Reader,
+    Reads,
+    Ruling,
     StanceClassifier,
     Vectors,
 )
@@ -23,7 +28,6 @@ from gcmem.protocols.stores import (
     ChunkLog,
     EngineHit,
     EngineMark,
-    Ledger,
     LogState,
     RecencyBuffer,
     ScoreCache,
@@ -36,23 +40,31 @@ from gcmem.protocols.stores import (
 )
 
 __all__ = [
+    "WITHDRAWN",
     "AnswerClassifier",
     "BackupSource",
     "CandidateResolver",
     "ChatModel",
     "ChunkLog",
+    "ClaimDetector",
+    "ClaimJudge",
+    "ClaimTable",
     "ConflictOracle",
     "Encoder",
     "EngineHit",
     "EngineMark",
+    "FoundClaim",
     "Ledger",
     "LogState",
     "PairClassifier",
+    "Pin",
     "Progress",
     "QueryEncoder",
     "QuickClassifier",
     "Reader",
+    "Reads",
     "RecencyBuffer",
+    "Ruling",
     "ScoreCache",
     "ScoreKey",
     "ScoreKind",

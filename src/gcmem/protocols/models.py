@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gcmem.types import CandidateSet, Conflict, Prompt, Reading, Resolution
+from gcmem.types import (
+    CandidateSet,
+    Chunk,
+    Claim,
+    Conflict,
+    JudgeKind,
+    Prompt,
+    Reading,
+    Resolution,
+)
+
+if TYPE_CHECKING:
+    from gcmem.protocols.ledger import FoundClaim
 
 Vectors = NDArray[np.float32]
 Progress = Callable[[int, int], None]
@@ -50,6 +62,62 @@ class ConflictOracle(Protocol):
 
     def judge(self, candidates: CandidateSet) -> tuple[Conflict, ...]:
         """Returns the conflicting pairs with their scores."""
+
+
+class Ruling(NamedTuple):
+    """How sure a judge is, from 0 to 1, that the newer claim ended the older one, and why."""
+
+    score: float
+    reason: str = ""
+
+
+class Reads(NamedTuple):
+    """Which claims near a new one a judge reads: at most so many, at least so similar."""
+
+    most: int
+    similarity: float
+
+
+class ClaimDetector(Protocol):
+    """Finds the claims of chunks: what asserts or shows a state that a later statement can end."""
+
+    @property
+    def id(self) -> str:
+        """Name and version; stored with the claims."""
+
+    def find(self, chunks: Sequence[Chunk]) -> list[list[FoundClaim]]:
+        """Returns the claims of each chunk, in the order of its text."""
+
+
+class ClaimJudge(Protocol):
+    """Judges pairs of claims, ahead of any question or for one."""
+
+    @property
+    def id(self) -> str:
+        """Names everything that decides a ruling: model, version, which pairs are read."""
+
+    @property
+    def kind(self) -> JudgeKind:
+        """What kind of judge it is."""
+
+    @property
+    def reads(self) -> Reads:
+        """Which claims near a new one it reads."""
+
+    @property
+    def sure(self) -> float:
+        """From this score on, the older claim counts as outdated."""
+
+    @property
+    def likely(self) -> float:
+        """From this score on, the older claim is doubtful."""
+
+    @property
+    def floor(self) -> float:
+        """Rulings below this score are not kept."""
+
+    def rule(self, pairs: Sequence[tuple[Claim, Claim]], *, question: str = "") -> Sequence[Ruling]:
+        """Returns one ruling per (older, newer) pair."""
 
 
 class CandidateResolver(Protocol):

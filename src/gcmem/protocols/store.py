@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gcmem.errors import StoreUnavailableError
+from gcmem.protocols.ledger import ClaimTable, Ledger
 from gcmem.protocols.models import Vectors
 from gcmem.protocols.stores import (
     ChunkLog,
-    Ledger,
     RecencyBuffer,
     ScoreCache,
     VectorIndex,
@@ -24,13 +24,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """A log, and what is derived from it: two indexes, the buffer, cached scores, the ledger."""
+    """A log, the ledger, and what is derived: indexes, the buffer, cached scores, claims."""
 
     log: ChunkLog
     index: VectorIndex
     buffer: RecencyBuffer
     words: WordIndex | None = None
     scores: ScoreCache | None = None
+    claims: ClaimTable | None = None
     ledger: Ledger | None = None
 
     def append(
@@ -65,6 +66,8 @@ class Store:
                 self.words.delete(seqs)
             if self.scores is not None:
                 self.scores.forget(ids)
+            if self.claims is not None:
+                self.claims.forget(seqs)
             if self.ledger is not None:
                 self.ledger.forget(ids)
         if seqs and not self.index.shares_log:

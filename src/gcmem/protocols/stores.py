@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcmem.protocols.models import Encoder, Progress, Vectors
-from gcmem.types import Chunk, ChunkFilter, Conflict
+from gcmem.types import Chunk, ChunkFilter
 
 
 class LogState(NamedTuple):
@@ -317,25 +317,3 @@ class ScoreCache(Protocol):
 
     def close(self) -> None:
         """Closes the cache's connections."""
-
-
-class Ledger(Protocol):
-    """Keeps the conflicts that oracles found, and how far each of them has judged the log."""
-
-    def record(self, conflicts: Sequence[Conflict]) -> None:
-        """Keeps conflicts between chunks that are in the log."""
-
-    def conflicts(self, oracle: str, ids: Sequence[str]) -> dict[str, list[Conflict]]:
-        """Returns an oracle's conflicts of the given older chunks, by the older chunk's id."""
-
-    def judged_up_to(self, oracle: str) -> int:
-        """Returns the last sequence number that an oracle has judged, at first 0."""
-
-    def set_judged_up_to(self, oracle: str, seq: int) -> None:
-        """Keeps the last sequence number that an oracle has judged."""
-
-    def forget(self, ids: Sequence[str]) -> None:
-        """Deletes the conflicts of these chunks."""
-
-    def close(self) -> None:
-        """Closes the ledger's connections."""

@@ -8,14 +8,18 @@ from gcmem.resolve.baselines import (
     time_decay,
     timestamp_rerank,
 )
-from gcmem.resolve.resolver import Policy, Resolver
+from gcmem.resolve.by_ledger import LedgerResolver
+from gcmem.resolve.outcomes import Policy, outcomes
+from gcmem.resolve.resolver import Resolver
 from gcmem.resolve.temporal import temporal_dominance
 
 __all__ = [
+    "LedgerResolver",
     "MultiFactor",
     "Policy",
     "Resolver",
     "multi_factor",
+    "outcomes",
     "plain_set",
     "standard",
     "temporal_dominance",

@@ -1,33 +1,23 @@
-"""Combines κ, Φ_T and the policy. No other module does."""
+"""Asks an oracle about whole chunks at read time: the way of the paper."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from collections.abc import Sequence
+from dataclasses import replace
 
 from gcmem.calls import as_one_call
 from gcmem.languages import looks_english
 from gcmem.protocols import ConflictOracle, Ledger
 from gcmem.resolve.by_trust import ByTrust
+from gcmem.resolve.outcomes import Policy
+from gcmem.resolve.persons import with_persons_word
 from gcmem.resolve.temporal import temporal_dominance
 from gcmem.stopwatch import Stopwatch
-from gcmem.types import CandidateSet, Conflict, Resolution, Shadow
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """The rules of a resolution besides time."""
-
-    max_skew: timedelta | None = None
-    """Maximum disagreement of two writers' clocks, or None; beyond it a pair is undecided."""
-    respect_trust: bool = False
-    """Whether a chunk may shadow only chunks with the same trust or less."""
-    removes: bool = True
-    """Whether shadows are left out of `kept`. Otherwise they are only reported."""
+from gcmem.types import CandidateSet, Conflict, Resolution
 
 
 class Resolver:
-    """Decides which candidates still hold. Every search, answer and link uses it."""
+    """Decides which candidates still hold: the oracle judges them all at once, for one question."""
 
     def __init__(
         self,
@@ -36,7 +26,7 @@ class Resolver:
         policy: Policy | None = None,
         ledger: Ledger | None = None,
     ) -> None:
-        """Saves the conflicts it finds in `ledger`, if given, for later searches."""
+        """With a `ledger`, what people said outranks the oracle."""
         self.oracle = oracle
         self.policy = policy or Policy()
         self._ledger = ledger
@@ -50,7 +40,9 @@ class Resolver:
         """
         watch = watch or Stopwatch()
         with watch.timing("conflict_ms"):
-            conflicts = self._judge.judge(candidates)
+            conflicts: Sequence[Conflict] = self._judge.judge(candidates)
+            if self._ledger is not None:
+                conflicts = with_persons_word(conflicts, candidates, self._ledger)
         with watch.timing("dominance_ms"):
             resolution = temporal_dominance(
                 candidates,
@@ -58,8 +50,6 @@ class Resolver:
                 max_skew=self.policy.max_skew,
                 respect_trust=self.policy.respect_trust,
             )
-        if self._ledger is not None and resolution.shadows:
-            self._ledger.record([edge_of(shadow) for shadow in resolution.shadows])
         if not self.policy.removes:
             return replace(resolution, kept=candidates.items)
         return self._without_guesses(candidates, resolution)
@@ -82,8 +72,3 @@ class Resolver:
 def is_english_only(oracle: ConflictOracle) -> bool:
     """Returns whether an oracle says that it reads English alone, like the shipped one."""
     return getattr(oracle, "language", None) == "en"
-
-
-def edge_of(shadow: Shadow) -> Conflict:
-    """Returns the conflict behind a shadow: `older` is the shadowed chunk, `newer` its witness."""
-    return replace(shadow.conflict, older=shadow.candidate.chunk.id, newer=shadow.witness.chunk.id)

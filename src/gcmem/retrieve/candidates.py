@@ -23,19 +23,19 @@ def retrieve(
     strategy: Strategy = "stratified",
     frontier: int = 2,
     pool: int | None = None,
-    oracle: str | None = None,
+    judge: str | None = None,
     lexical_weight: float = 0.0,
 ) -> CandidateSet:
     """Returns the candidates, most relevant first; further pieces of a turn come last.
 
     The k most relevant chunks are always included. `stratified` adds up to `pool` candidates:
-    first the frontier, then the recency buffer, then the next most relevant. With `oracle`, the
-    newer chunks of its known conflicts are added. Relevance is the best cosine to any query, or
+    first the frontier, then the recency buffer, then the next most relevant. With `judge`, the
+    newer chunks of its verdicts are added. Relevance is the best cosine to any query, or
     with `lexical_weight`, which only `stratified` uses, a mean of meaning and words (`Fusion`).
     """
     stratified = strategy == "stratified"
     pool = max(k, pool or k) if stratified else k
-    cosines, nearest, newest, fusion = _find(
+    cosines, nearest, newest, fusion = find(
         store, query, queries, where,
         k=k, depth=pool, frontier=frontier if stratified else 0,
         lexical_weight=lexical_weight if stratified else 0.0,
@@ -43,8 +43,8 @@ def retrieve(
     recent = {} if strategy == "dense" else {c.id: c for c in store.buffer.recent(where)}
     chosen = list(dict.fromkeys((*nearest[:k], *newest, *recent, *nearest)))[:pool]
     linked: list[Chunk] = []
-    if oracle is not None:
-        linked = follow_edges(store, chosen, oracle=oracle, where=where, limit=k)
+    if judge is not None:
+        linked = follow_edges(store, chosen, judge=judge, where=where, limit=k)
         chosen = chosen[: max(k, pool - len(linked))]
     chunks = store.log.get(chosen)  # without those erased since the search
     found = {*nearest, *newest}
@@ -75,7 +75,7 @@ def retrieve(
     )
 
 
-def _find(
+def find(
     store: Store,
     query: str,
     queries: Vectors,

@@ -1,4 +1,4 @@
-"""Follows conflict edges from an older chunk to the newest one that contradicts it."""
+"""Follows verdicts from an older chunk to the newest one that contradicts it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from gcmem.protocols import Store
 from gcmem.types import Chunk, ChunkFilter
 
+LEAST_SCORE = 0.5
+"""A verdict with a lower score leads nowhere."""
 MAX_HOPS = 32
 """Maximum length of a chain; the frontier finds the newest chunk of a longer one."""
 
 
 def follow_edges(
-    store: Store, ids: Sequence[str], *, oracle: str, where: ChunkFilter, limit: int
+    store: Store, ids: Sequence[str], *, judge: str, where: ChunkFilter, limit: int
 ) -> list[Chunk]:
-    """Returns at most `limit` chunks that known edges lead to from `ids`, newest first.
+    """Returns at most `limit` chunks that a judge's or a person's verdicts lead to from `ids`.
 
+    Newest first.
     A chain ends at a chunk that the filter excludes, for example one later than `as_of`.
     """
     if store.ledger is None:
@@ -24,9 +27,12 @@ def follow_edges(
     seen = set(ids)
     ends: Sequence[str] = ids
     for _ in range(MAX_HOPS):
-        known = store.ledger.conflicts(oracle, ends)
         new = dict.fromkeys(
-            c.newer for edges in known.values() for c in edges if c.newer not in seen
+            verdict.newer
+            for verdict in store.ledger.verdicts(ends)
+            if verdict.newer not in seen
+            and verdict.score >= LEAST_SCORE
+            and (verdict.oracle == judge or verdict.by == "person")
         )
         chunks = {i: c for i, c in store.log.get(list(new)).items() if where.admits(c)}
         seen.update(new)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gcmem.protocols import Encoder, Store
 from gcmem.store.recent import LogBuffer
+from gcmem.store.sqlite.claims import SQLiteClaims
 from gcmem.store.sqlite.index import NumpyIndex
 from gcmem.store.sqlite.ledger import SQLiteLedger
 from gcmem.store.sqlite.log import SQLiteLog
@@ -27,5 +28,6 @@ def open_embedded(path: Path | str, *, encoder: Encoder, stm_size: int) -> Store
         words=SQLiteWords(log, index.rows),
         buffer=LogBuffer(log, capacity=stm_size),
         scores=SQLiteScores(log),
+        claims=SQLiteClaims(log),
         ledger=SQLiteLedger(log),
     )

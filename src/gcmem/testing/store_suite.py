@@ -12,7 +12,7 @@ from __future__ import annotations
 from gcmem.testing.buffer_suite import BufferSuite
 from gcmem.testing.door_suite import DoorSuite
 from gcmem.testing.index_suite import IndexSuite
-from gcmem.testing.ledger_suite import LedgerSuite
+from gcmem.testing.ledger_suite import ClaimsSuite, LedgerSuite
 from gcmem.testing.log_suite import LogSuite
 from gcmem.testing.scores_suite import ScoresSuite
 from gcmem.testing.store_harness import EVERYTHING, START, StoreHarness, chunk
@@ -23,6 +23,7 @@ __all__ = [
     "EVERYTHING",
     "START",
     "BufferSuite",
+    "ClaimsSuite",
     "DoorSuite",
     "IndexSuite",
     "LedgerSuite",
@@ -37,6 +38,14 @@ __all__ = [
 
 
 class StoreSuite(
-    LogSuite, DoorSuite, IndexSuite, WordsSuite, BufferSuite, ScoresSuite, LedgerSuite, WritersSuite
+    LogSuite,
+    DoorSuite,
+    IndexSuite,
+    WordsSuite,
+    BufferSuite,
+    ScoresSuite,
+    ClaimsSuite,
+    LedgerSuite,
+    WritersSuite,
 ):
     """Requirements on a whole store: all that is derived agrees with the log."""

@@ -84,6 +84,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             memory.add(f"note {number}", user_id="ana", at=day(number * 10 + 1))
         memory.add("city=Lyon", user_id="ana", at=day(90), session="moving", speaker="ana")
         memory.add("drink=tea", user_id="ana", at=day(95))
-        memory.ask("city", user_id="ana", options=["Porto", "Lyon"])
+        memory.judge()
         with serving(memory) as address:
             yield address

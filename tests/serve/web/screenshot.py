@@ -14,20 +14,20 @@ from playwright.sync_api import Page, expect, sync_playwright
 from gcmem import Memory
 from tests.serve.web.conftest import ARGUMENTS, find_chromium
 from tests.serve.web.serving import serving
-from tests.serve.web.story import QUESTIONS, USER, remember_story
+from tests.serve.web.story import USER, remember_story
 
-QUESTION = next(iter(QUESTIONS))
-SHADOW = "Write a health check for the staging API"
+QUESTION = "When do we open the shop?"
+DOUBTFUL = "Guests on Saturday"
 
 
 def pose(page: Page, address: str) -> None:
-    """Asks where Ana lives and follows a shadow to its witness."""
-    shown = {"user_id": USER, "q": QUESTION, "options": ", ".join(QUESTIONS[QUESTION])}
-    page.goto(f"{address}/#{urlencode(shown)}")
+    """Asks when the shop opens, and selects a memory that may be outdated."""
+    page.goto(f"{address}/#{urlencode({'user_id': USER, 'q': QUESTION})}")
     expect(page.locator("article.path .answer")).to_have_count(3)
-    page.locator("#timeline").evaluate("host => (host.scrollTop = 900)")
-    page.locator("#timeline .row", has_text=SHADOW).locator(".jump").click()
-    page.locator("#timeline").evaluate("host => (host.scrollTop += 160)")
+    page.wait_for_load_state("networkidle")
+    page.locator("#timeline").evaluate("host => (host.scrollTop = 1600)")
+    page.locator("#timeline .row", has_text=DOUBTFUL).click()
+    page.locator("#timeline").evaluate("host => (host.scrollTop += 90)")
     page.mouse.move(0, 0)
     page.wait_for_timeout(300)
 

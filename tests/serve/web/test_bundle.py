@@ -132,20 +132,23 @@ DARK = _theme(CSS.split(':root[data-theme="dark"] {')[1].split("}")[0])
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_text_stands_out_from_what_is_behind_it(theme: dict[str, str]) -> None:
-    for text in ("ink", "muted", "accent", "stale", "danger"):
+    for text in ("ink", "muted", "accent", "stale", "doubt", "danger"):
         for behind in ("page", "panel", "sunken"):
             assert _contrast(theme[text], theme[behind]) >= 4.5, (text, behind)
     for text, behind in (
         ("on-accent", "accent"),
         ("muted", "stale-soft"),
         ("stale", "stale-soft"),
+        ("ink", "doubt-soft"),
+        ("muted", "doubt-soft"),
+        ("doubt", "doubt-soft"),
         ("ink", "accent-soft"),
         ("muted", "accent-soft"),
         ("accent", "accent-soft"),
         ("danger", "danger-soft"),
     ):
         assert _contrast(theme[text], theme[behind]) >= 4.5, (text, behind)
-    for shape in ("control", "focus", "p0", "p1", "p2", "p3", "p4"):
+    for shape in ("control", "focus", "doubt", "p0", "p1", "p2", "p3", "p4"):
         assert _contrast(theme[shape], theme["panel"]) >= 3, shape
 
 

@@ -10,13 +10,15 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 from gcmem import Memory
-from gcmem.types import Chunk, Conflict, Scope
+from gcmem.testing.ledger_suite import verdict
+from gcmem.types import Chunk, Scope
 from tests.conftest import NOW, day
 from tests.serve.web.conftest import changing_memory
 from tests.serve.web.serving import serving
 
 MANY = 100_000
 BATCH = 10_000
+TEXT = "memory number {}"
 
 
 def fill(memory: Memory) -> None:
@@ -28,7 +30,7 @@ def fill(memory: Memory) -> None:
         chunks = [
             Chunk(
                 id=f"c{number}",
-                text=f"memory number {number}",
+                text=TEXT.format(number),
                 at=day(0) + timedelta(minutes=number),
                 recorded_at=NOW,
                 scope=Scope(user_id="ana"),
@@ -37,9 +39,10 @@ def fill(memory: Memory) -> None:
         ]
         memory.store.append(chunks, vectors, encoder_id=memory.encoder.id)
     assert memory.store.ledger is not None
+    whole = (0, len(TEXT.format(MANY)))
     memory.store.ledger.record(
         [
-            Conflict(older=f"c{n}", newer=f"c{n + 3}", score=0.9, oracle=memory.oracle.id)
+            verdict(f"c{n}", f"c{n + 3}", oracle=memory.judging.id, older_span=whole)
             for n in range(0, MANY - 3, 7)
         ]
     )

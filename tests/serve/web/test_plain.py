@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.conftest import day
+from tests.serve.slot_judge import judging_memory
 from tests.serve.web.conftest import changing_memory
 from tests.serve.web.serving import serving
 from tests.serve.web.test_dashboard import ask, path, rows
@@ -28,29 +29,34 @@ def sized(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
 
 
 def test_a_memory_that_nobody_judged_is_not_called_current(page: Page, tmp_path: Path) -> None:
-    with changing_memory(tmp_path / "m.db") as memory, serving(memory) as site:
-        memory.add("drink=tea", user_id="ana", at=day(1))
-        memory.link()
-        memory.add("city=Porto", user_id="ana", at=day(2))
-        memory.add("city=Lyon", user_id="ana", at=day(3))
+    with judging_memory(tmp_path / "m.db") as memory, serving(memory) as site:
+        memory.add("My tea is green.", user_id="ana", at=day(1))
+        memory.judge()
+        memory.add("I live in Porto.", user_id="ana", at=day(2))
+        memory.add("I live in Lyon.", user_id="ana", at=day(3))
         page.goto(f"{site}/#user_id=ana")
         expect(page.locator("#timeline-count")).to_have_text("3 memories, 2 not judged yet")
-        for text in ("city=Porto", "city=Lyon"):
+        for text in ("Porto", "Lyon"):
             expect(rows(page, text)).to_have_attribute("aria-label", re.compile("^Not judged yet"))
             expect(rows(page, text).locator(".meta")).to_contain_text("not judged yet")
             expect(rows(page, text).locator(".glyph.unjudged")).to_have_count(1)
-        expect(rows(page, "drink=tea")).to_have_attribute("aria-label", re.compile("^Current"))
-        expect(page.locator("#timeline-hint")).to_contain_text("gcmem link")
+        expect(rows(page, "tea")).to_have_attribute("aria-label", re.compile("^Current"))
+        hint = page.locator("#timeline-hint")
+        expect(hint).to_contain_text("The server judges in the background")
+        expect(hint.locator("code")).to_have_text(["--oracle", "gcmem judge"])
+        rows(page, "Porto").click()
+        expect(page.locator("#inspector")).to_contain_text("nobody knows whether this is still")
 
         # A question judges what it reads.
-        ask(page, "city")
-        expect(rows(page, "city=Porto")).to_have_attribute("aria-label", re.compile("^Outdated"))
-        expect(rows(page, "city=Lyon")).to_have_attribute("aria-label", re.compile("^Current"))
+        ask(page, "Where do I live?")
+        expect(rows(page, "Porto")).to_have_attribute("aria-label", re.compile("^Outdated"))
+        expect(rows(page, "Lyon")).to_have_attribute("aria-label", re.compile("^Current"))
         expect(page.locator("#timeline-count")).to_have_text("3 memories, 1 outdated")
-        expect(page.locator("#timeline-hint")).to_be_hidden()
+        expect(hint).to_be_hidden()
+        expect(page.locator("#inspector")).to_contain_text("Replaced 2026-01-04")
 
 
-def test_a_memory_further_down_keeps_what_a_question_said_of_it(page: Page, tmp_path: Path) -> None:
+def test_what_a_question_found_is_told_of_a_memory_further_down(page: Page, tmp_path: Path) -> None:
     with changing_memory(tmp_path / "m.db") as memory:
         memory.add("city=Porto", user_id="ana", at=day(0))
         memory.add([f"note {n}" for n in range(700)], user_id="ana", at=day(1))
@@ -60,7 +66,11 @@ def test_a_memory_further_down_keeps_what_a_question_said_of_it(page: Page, tmp_
             expect(rows(page, "city=Lyon")).to_be_visible()
             ask(page, "city")
             path(page, "gcmem").locator(".removed .hit > button").first.click()
-            expect(page.locator("#inspector .full.shadow")).to_contain_text("city=Porto")
+            inspector = page.locator("#inspector")
+            expect(inspector.locator(".full")).to_have_text("city=Porto")
+            expect(inspector).to_contain_text("Left out of this answer: see 2026-01-03")
+            expect(inspector).to_contain_text("score 1.00, for this question only")
+            expect(inspector).to_contain_text("Not judged yet")
 
 
 def test_what_was_removed_is_seen_without_scrolling(browser: Browser, tmp_path: Path) -> None:

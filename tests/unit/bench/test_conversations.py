@@ -41,4 +41,7 @@ def test_evidence_and_outdated_turns_are_counted_before_and_after(tmp_path: Path
     assert (found["set"], found["questions"]) == ("longmemeval", 1)
     assert found["evidence"] == found["found_plain"] > 0
     assert found["outdated_plain"] > 0
-    assert found["p50_ms"] > 0
+    assert found["plain_p50_ms"] > 0
+    assert found["judged_p50_ms"] > 0
+    assert found["turns_judged_per_s"] > 0
+    assert found["added_per_s_judging"] > 0

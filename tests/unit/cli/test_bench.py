@@ -33,12 +33,12 @@ def test_a_run_is_reported_and_compared(tmp_path: Path) -> None:
     assert "is not a run" in gcmem("bench", "report", str(tmp_path / "none"), code=2)
 
 
-def test_link_judges_what_is_new(tmp_path: Path) -> None:
+def test_judge_judges_what_is_new(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     gcmem("add", "I live in Porto.", "--at", "2025-01-01T00:00:00Z", path=path)
     gcmem("add", "I live in Lyon.", "--at", "2025-02-01T00:00:00Z", path=path)
-    assert json.loads(gcmem("link", "--json", path=path)) == {"judged": 2, "conflicts": 1}
-    assert json.loads(gcmem("link", "--json", path=path)) == {"judged": 0, "conflicts": 0}
+    assert json.loads(gcmem("judge", "--json", path=path)) == {"judged": 2, "conflicts": 1}
+    assert json.loads(gcmem("judge", "--json", path=path)) == {"judged": 0, "conflicts": 0}
 
 
 def test_retrieval_is_measured_printed_and_written(tmp_path: Path) -> None:

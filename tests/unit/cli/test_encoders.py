@@ -17,13 +17,13 @@ from gcmem.cli.options import Judging, open_memory
 from gcmem.cli.serve import served_memory
 from gcmem.defaults import default_encoder
 from gcmem.encode import MultilingualEncoder
-from gcmem.encode.minilm import FOLDER
+from gcmem.encode.minilm import FOLDERS, NEWEST
 from gcmem.errors import InvalidInputError, MissingExtraError
 from gcmem.serve.http.metrics import Metrics
 from tests.small_model import small_model_file
 from tests.unit.cli.test_commands import gcmem
 
-ONNX = f"onnx:{FOLDER}?query_prefix=query: &document_prefix=passage%3A%20&max_tokens=128"
+ONNX = f"onnx:{FOLDERS[NEWEST]}?query_prefix=query: &document_prefix=passage%3A%20&max_tokens=128"
 
 
 def test_names_stand_for_encoders() -> None:
@@ -45,8 +45,8 @@ def test_names_stand_for_encoders() -> None:
         ("onnx:", "write local"),
         ("onnx:/nowhere", r"no model\.onnx in /nowhere"),
         ("gguf:/nowhere.gguf", r"no file /nowhere\.gguf"),
-        (f"onnx:{FOLDER}?prefix=x", "prefix is not a setting"),
-        (f"onnx:{FOLDER}?max_tokens=x", "max_tokens is not a number"),
+        (f"onnx:{FOLDERS[NEWEST]}?prefix=x", "prefix is not a setting"),
+        (f"onnx:{FOLDERS[NEWEST]}?max_tokens=x", "max_tokens is not a number"),
     ],
 )
 def test_a_wrong_name_is_told(name: str, message: str) -> None:

@@ -18,7 +18,8 @@ from gcmem.errors import InvalidInputError
 from tests.unit.cli.test_commands import gcmem
 
 COMMANDS = (
-    "demo", "add", "search", "ask", "history", "forget", "link", "reindex", "export", "import",
+    "demo", "add", "search", "ask", "history", "current", "forget", "judge", "pin", "unpin",
+    "confirm", "reject", "undo", "reindex", "export", "import",
     "migrate", "qualify", "doctor", "serve", "mcp", "keys", "keys create", "keys list",
     "keys revoke", "bench", "bench thresholds",
 )  # fmt: skip
@@ -70,7 +71,7 @@ def test_one_thing_is_never_many(tmp_path: Path) -> None:
         gcmem("history", path=path),
         gcmem("search", "Where do I live?", path=path),
         gcmem("ask", "Where do I live?", path=path),
-        gcmem("link", path=path),
+        gcmem("judge", path=path),
         gcmem("reindex", path=path),
         gcmem("export", file, path=path),
         gcmem("import", file, path=tmp_path / "n.db"),
@@ -137,7 +138,7 @@ def test_output_has_words_and_no_symbols(store: Path) -> None:
         ("ask", "Where do I live?"),
         ("history",),
         ("doctor",),
-        ("link",),
+        ("judge",),
     ):
         shown = gcmem(*command, path=store)
         assert not [symbol for symbol in (*SYMBOLS, "stm", "edge ") if symbol in shown], command
@@ -282,7 +283,7 @@ BAD = (
     ("forget", "--user", ""),
     ("history", "--user", " "),
     ("keys", "create", ""),
-    ("link", "--limit", "0"),
+    ("judge", "--limit", "0"),
 )
 
 

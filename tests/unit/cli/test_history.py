@@ -1,4 +1,4 @@
-"""gcmem history and link: the timeline, and what is known to be outdated."""
+"""gcmem history and judge: the timeline, and what is known to be outdated."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def store(tmp_path: Path) -> Path:
 def test_outdated_lines_are_marked_and_unjudged_ones_named(store: Path) -> None:
     shown = gcmem("history", path=store)
     assert "3 chunks have not been judged yet" in shown
-    assert f"gcmem link --path {store}" in shown
+    assert f"gcmem judge --path {store}" in shown
     assert "outdated since" not in shown
-    gcmem("link", path=store)
+    gcmem("judge", path=store)
     shown = gcmem("history", path=store)
     assert "outdated since 2026-02-01" in shown
     assert shown.count("outdated since") == 1
@@ -49,12 +49,14 @@ def test_outdated_lines_are_marked_and_unjudged_ones_named(store: Path) -> None:
     rows = json.loads(gcmem("history", "--json", path=store))
     assert [row["shadowed_by"] for row in rows[1:]] == [None, None]
     assert rows[0]["shadowed_by"]["witness"] == rows[2]["id"]
-    assert set(rows[0]["shadowed_by"]) == {"witness", "score", "oracle"}
+    assert set(rows[0]["shadowed_by"]) == {
+        "witness", "score", "oracle", "by", "reason", "ended"
+    }  # fmt: skip
     assert [row["judged"] for row in rows] == [True, True, True]
 
 
-def test_what_is_added_after_a_link_is_not_judged_yet(store: Path) -> None:
-    gcmem("link", path=store)
+def test_what_is_added_after_judging_is_not_judged_yet(store: Path) -> None:
+    gcmem("judge", path=store)
     gcmem("add", "I have a dog.", path=store)
     shown = gcmem("history", path=store)
     assert "1 chunk has not been judged yet" in shown
@@ -63,12 +65,12 @@ def test_what_is_added_after_a_link_is_not_judged_yet(store: Path) -> None:
 
 
 def test_a_verdict_is_not_shown_to_a_read_that_can_not_see_the_newer_chunk(store: Path) -> None:
-    gcmem("link", path=store)
+    gcmem("judge", path=store)
     assert "outdated since" not in gcmem("history", "--as-of", "2026-01-15T00:00Z", path=store)
 
 
 def test_lines_fit_80_columns_with_dates_and_speakers(store: Path) -> None:
-    gcmem("link", path=store)
+    gcmem("judge", path=store)
     shown = gcmem("history", path=store, COLUMNS=str(WIDTH))
     lines = shown.splitlines()
     assert max(map(len, lines)) <= WIDTH
@@ -88,15 +90,15 @@ def test_a_limit_says_how_many_there_are(store: Path) -> None:
     assert "limit" in gcmem("history", "--limit", "-1", path=store, code=2)
 
 
-def test_link_says_what_it_found(store: Path) -> None:
+def test_judge_says_what_it_found(store: Path) -> None:
     gcmem("add", "I have a dog.", "--user", "ana", path=store)
-    shown = gcmem("link", "--limit", "1", path=store)
+    shown = gcmem("judge", "--limit", "1", path=store)
     assert "Judged 1 of 4 chunks" in shown
     assert "0 conflicts" in shown
     assert "3 are left" in shown
-    told = json.loads(gcmem("link", "--json", path=store))
+    told = json.loads(gcmem("judge", "--json", path=store))
     assert told == {"judged": 3, "conflicts": 1}
-    assert "nothing new to judge" in gcmem("link", path=store)
+    assert "nothing new to judge" in gcmem("judge", path=store)
 
 
 def test_a_memory_can_not_send_commands_to_the_terminal(store: Path) -> None:
@@ -108,7 +110,7 @@ def test_a_memory_can_not_send_commands_to_the_terminal(store: Path) -> None:
 
 
 def test_on_a_terminal_every_line_fits(store: Path) -> None:
-    gcmem("link", path=store)
+    gcmem("judge", path=store)
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}

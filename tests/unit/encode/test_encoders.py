@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gcmem import Memory
+from gcmem import Memory, reindex
 from gcmem.calls import one_call
 from gcmem.encode import CachedEncoder, MiniLMEncoder, SentenceTransformersEncoder
-from gcmem.errors import EncoderError, MissingExtraError
+from gcmem.errors import EncoderError, InvalidInputError, MissingExtraError
 from gcmem.protocols import QueryEncoder, Vectors
 from gcmem.testing import HashEncoder
 from gcmem.vectors import encode_queries
+from tests.unit.cli.test_commands import gcmem
 
 TEXTS = [
     "I never eat meat.",
@@ -120,3 +122,20 @@ def test_a_memory_encodes_what_is_asked_as_a_question_and_what_is_added_as_a_doc
 def test_a_missing_extra_is_named() -> None:
     with pytest.raises(MissingExtraError, match=r"gcmem\[sentence-transformers\]"):
         SentenceTransformersEncoder("any")
+
+
+def test_a_store_of_the_former_encoder_keeps_working_until_it_is_reindexed(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with Memory(path, encoder=MiniLMEncoder(version=2)) as memory:
+        memory.add(["I drink tea.", "My car is red."], user_id="ana")
+    with Memory(path) as memory:
+        assert memory.encoder.id == "gcmem-encoder@2"
+        assert memory.search("tea", user_id="ana", k=1)[0].chunk.text == "I drink tea."
+        memory.add("I drink coffee.", user_id="ana")
+    assert "a newer encoder finds more" in gcmem("doctor", path=path)
+    assert reindex(path) == 3
+    with Memory(path) as memory:
+        assert memory.encoder.id == "gcmem-encoder@3"
+        assert len(memory.search("drink", user_id="ana").candidates) == 3
+    with pytest.raises(InvalidInputError, match="version=1"):
+        MiniLMEncoder(version=1)

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from gcmem import Memory
 from gcmem.encode import MiniLMEncoder, OnnxEncoder
-from gcmem.encode.minilm import FOLDER
+from gcmem.encode.minilm import FOLDERS, NEWEST
 from gcmem.errors import InvalidInputError
 from tests.conftest import day
 
@@ -31,7 +31,7 @@ def save(
 ) -> Path:
     """Makes a model that looks each token up in TABLE; `outputs` maps names to ranks."""
     folder.mkdir()
-    shutil.copy(FOLDER / "tokenizer.json", folder)
+    shutil.copy(FOLDERS[NEWEST] / "tokenizer.json", folder)
     nodes = [helper.make_node("Gather", ["table", "input_ids"], ["tokens"])]
     shapes: dict[int, list[Any]] = {2: ["b", 6], 3: ["b", length, 6]}
     made = []
@@ -67,7 +67,7 @@ def tiny(tmp_path: Path) -> Path:
 
 
 def rows_of(text: str) -> Any:
-    return TABLE[Tokenizer.from_file(str(FOLDER / "tokenizer.json")).encode(text).ids]
+    return TABLE[Tokenizer.from_file(str(FOLDERS[NEWEST] / "tokenizer.json")).encode(text).ids]
 
 
 def unit(vector: Any) -> Any:
@@ -75,7 +75,7 @@ def unit(vector: Any) -> Any:
 
 
 def test_a_folder_with_the_shipped_model_gives_the_shipped_vectors() -> None:
-    encoder, shipped = OnnxEncoder(FOLDER, query_prefix="ask: "), MiniLMEncoder()
+    encoder, shipped = OnnxEncoder(FOLDERS[NEWEST], query_prefix="ask: "), MiniLMEncoder()
     texts = ["I never eat meat.", "word " * 1000]
     assert encoder.dimensions == shipped.dimensions
     assert np.array_equal(encoder.encode(texts), shipped.encode(texts))

@@ -15,7 +15,7 @@ from gcmem.judge.qualification import qualify_sets
 from gcmem.serve.http.timeline import page_of
 from gcmem.testing import HashEncoder, RuleOracle
 from gcmem.types import TRUSTED, UNTRUSTED, ChunkFilter
-from tests.conftest import NOW, same_slot
+from tests.conftest import NOW, day, same_slot
 
 HOUR = timedelta(hours=1)
 QUESTION = "port"
@@ -65,14 +65,16 @@ def by_resolve(memory: Memory) -> set[str]:
     return {s.candidate.chunk.text for s in memory.resolve(memory.candidates(QUESTION)).shadows}
 
 
-def by_link(memory: Memory) -> set[str]:
-    memory.link()
+def by_judging(memory: Memory) -> set[str]:
+    memory.judge()
     page = page_of(memory, ChunkFilter(), newest_first=True, limit=10, before=None)
-    return {chunk.text for chunk in page.chunks if chunk.id in page.witnesses}
+    known = page.known.witnesses
+    outdated = {chunk_id for chunk_id, witness in known.items() if witness.outcome == "outdated"}
+    return {chunk.text for chunk in page.chunks if chunk.id in outdated}
 
 
 def by_transcript(memory: Memory) -> set[str]:
-    shadows = superseded(memory.history(), resolver=memory.resolver)
+    shadows = superseded(memory.history(), resolver=memory.read_resolver)
     return {s.candidate.chunk.text for s in shadows.values()}
 
 
@@ -85,12 +87,12 @@ def by_qualification(memory: Memory) -> set[str]:
             conflicts=tuple((item.chunk.id, c.chunk.id) for c in candidates if c is not item),
             must_keep=(item.chunk.id,),
         )
-        if qualify_sets(memory.resolver, [labelled]).kept == 0:
+        if qualify_sets(memory.read_resolver, [labelled]).kept == 0:
             gone.add(item.chunk.text)
     return gone
 
 
-CALLERS = [by_search, by_ask, by_resolve, by_link, by_transcript, by_qualification]
+CALLERS = [by_search, by_ask, by_resolve, by_judging, by_transcript, by_qualification]
 
 
 @pytest.mark.parametrize("caller", CALLERS)
@@ -106,3 +108,18 @@ def test_every_caller_gives_the_same_outcome(
     written(tmp_path / "m.db")
     with opened(tmp_path / "m.db") as memory:
         assert caller(memory) == gone
+
+
+def test_a_persons_word_outranks_an_oracle_that_is_asked_at_read_time(memory: Memory) -> None:
+    older, newer = (memory.add(text, at=day(n))[0].id for n, text in enumerate(("x=1", "x=2")))
+    assert by_search(memory) == {"x=1"}
+    memory.reject(older, newer)
+    assert by_search(memory) == set()
+    memory.undo(older, newer)
+    assert by_search(memory) == {"x=1"}
+    memory.pin(older)
+    assert by_search(memory) == set()
+    (other,) = memory.add("y=3", at=day(3))
+    memory.unpin(older)
+    memory.confirm(newer, other.id)
+    assert by_search(memory) == {"x=1", "x=2"}

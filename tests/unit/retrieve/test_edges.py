@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from gcmem import Chunk, Conflict, Memory, Settings
+from gcmem import Chunk, Memory, Settings
 from gcmem.errors import InvalidInputError
-from gcmem.judge.ahead import Linked, link
+from gcmem.judge.ahead import Judged
 from gcmem.protocols import Store
-from gcmem.resolve import Resolver
 from gcmem.retrieve import retrieve
 from gcmem.store import open_embedded
 from gcmem.testing import HashEncoder, RuleOracle
+from gcmem.testing.ledger_suite import verdict
 from gcmem.types import CandidateSet, ChunkFilter
 from tests.conftest import newer_ends
 
@@ -35,8 +35,7 @@ def filled(*texts: str) -> Store:
 
 def edge(store: Store, older: int, newer: int) -> None:
     assert store.ledger is not None
-    found = Conflict(older=str(older), newer=str(newer), score=0.9, oracle="rule@1")
-    store.ledger.record([found])
+    store.ledger.record([verdict(str(older), str(newer), oracle="rule@1")])
 
 
 def found(store: Store, query: str, *, as_of: datetime | None = None) -> CandidateSet:
@@ -48,7 +47,7 @@ def found(store: Store, query: str, *, as_of: datetime | None = None) -> Candida
         pool=4,
         where=ChunkFilter(as_of=as_of),
         strategy="dense",
-        oracle="rule@1",
+        judge="rule@1",
     )
 
 
@@ -83,17 +82,17 @@ def test_a_circle_of_edges_ends() -> None:
     assert {item.chunk.id for item in found(store, "lives in porto")} == {"0", "1"}
 
 
-def test_erasing_a_chunk_erases_its_edges(tmp_path: Path) -> None:
+def test_erasing_a_chunk_erases_its_verdicts(tmp_path: Path) -> None:
     with Memory(tmp_path / "m.db", encoder=ENCODER, oracle=RuleOracle(lambda a, b: True),
                 require_qualified=False) as memory:  # fmt: skip
         first, second = (memory.add(text, at=day(n))[0] for n, text in enumerate(("a x", "a y")))
-        memory.search("a")
-        assert newer_ends(memory.store, "rule@1", [first.id]) == {first.id: [second.id]}
+        memory.judge()
+        assert newer_ends(memory.store, memory.judging.id, [first.id]) == {first.id: [second.id]}
         memory.delete(second.id)
-        assert newer_ends(memory.store, "rule@1", [first.id]) == {}
+        assert newer_ends(memory.store, memory.judging.id, [first.id]) == {}
 
 
-def test_linking_ahead_finds_what_a_search_would_miss() -> None:
+def test_judging_ahead_finds_what_a_search_would_miss() -> None:
     oracle = RuleOracle(lambda a, b: "tea=old" in a.text and "switched" in b.text)
     with Memory(
         ":memory:",
@@ -108,19 +107,23 @@ def test_linking_ahead_finds_what_a_search_would_miss() -> None:
         memory.add("switched to tea=new", at=day(7))
         for n in range(20):
             memory.add(f"rain again {n}", at=day(8 + n))
-        assert memory.link(limit=5) == Linked(judged=5, conflicts=0)
+        assert memory.judge(limit=5) == Judged(judged=5, conflicts=0)
         seen: list[tuple[int, int]] = []
-        found = memory.link(progress=lambda done, total: seen.append((done, total)))
-        assert found == Linked(judged=22, conflicts=6)
+        found = memory.judge(progress=lambda done, total: seen.append((done, total)))
+        assert found == Judged(judged=22, conflicts=6)
         assert seen[-1] == (22, 22)
-        assert memory.link() == Linked(judged=0, conflicts=0)
+        assert memory.judge() == Judged(judged=0, conflicts=0)
         result = memory.search("tea=old 3", k=3)
         assert {shadow.witness.origin for shadow in result.shadows} == {"edge"}
         assert all(not item.chunk.text.startswith("tea=old") for item in result.kept)
 
 
-def test_a_store_without_a_ledger_can_not_be_linked() -> None:
+def test_a_store_without_a_ledger_can_not_judge_ahead() -> None:
     store = filled("a")
     bare = Store(log=store.log, index=store.index, buffer=store.buffer)
-    with pytest.raises(InvalidInputError, match="can't save conflicts"):
-        link(bare, encoder=ENCODER, resolver=Resolver(RuleOracle(lambda a, b: False)))
+    with (
+        Memory(store=bare, encoder=ENCODER, oracle=RuleOracle(lambda a, b: False),
+               require_qualified=False) as memory,
+        pytest.raises(InvalidInputError, match="can't keep verdicts"),
+    ):  # fmt: skip
+        memory.judge()

@@ -74,8 +74,16 @@ def test_every_tool_is_described_typed_and_annotated(memory: Memory) -> None:
         "ask_memory",
         "explain_shadow",
         "list_history",
+        "current_memories",
+        "pin_memory",
+        "unpin_memory",
+        "confirm_outdated",
+        "reject_outdated",
         "delete_memory",
     }
+    reads = {
+        "search_memories", "ask_memory", "explain_shadow", "list_history", "current_memories"
+    }  # fmt: skip
     for tool in tools.values():
         assert tool.title
         assert "Use it" in (tool.description or "")
@@ -83,7 +91,7 @@ def test_every_tool_is_described_typed_and_annotated(memory: Memory) -> None:
         assert (tool.output_schema or {})["type"] == "object"
         assert tool.annotations is not None
         assert tool.annotations.open_world_hint is False
-        assert tool.annotations.read_only_hint is (tool.name not in ("add_memory", "delete_memory"))
+        assert tool.annotations.read_only_hint is (tool.name in reads)
         assert tool.annotations.destructive_hint is (tool.name == "delete_memory")
         assert tool.annotations.idempotent_hint is (tool.name != "add_memory")
         assert not {"user_id", "agent_id", "run_id", "trust"} & set(tool.input_schema["properties"])

@@ -10,10 +10,21 @@ from pydantic import BaseModel
 from gcmem.serve.http import reply_schemas as rest
 from gcmem.serve.http import request_schemas
 from gcmem.serve.mcp import schemas as mcp
-from gcmem.types import Answer, Candidate, Chunk, Conflict, Scope, SearchResult, Shadow, Skew
+from gcmem.types import (
+    Answer,
+    Candidate,
+    Chunk,
+    Claim,
+    Doubt,
+    Scope,
+    SearchResult,
+    Shadow,
+    Skew,
+    Verdict,
+)
 
-ONLY_REST = {"memory", "user_id", "agent_id", "run_id", "timings_ms", "omitted"}
-ONLY_MCP = {"live", "shadow", "complete"}
+ONLY_REST = {"memory", "user_id", "agent_id", "run_id", "timings_ms", "omitted", "whole"}
+ONLY_MCP = {"live", "shadow", "doubt", "complete", "note"}
 
 
 def names(model: type[BaseModel]) -> set[str]:
@@ -37,14 +48,20 @@ def test_rest_uses_the_names_of_python() -> None:
     pairs = (
         (rest.ChunkOut, Chunk),
         (rest.CandidateOut, Candidate),
-        (rest.ConflictOut, Conflict),
+        (rest.ConflictOut, Verdict),
+        (rest.VerdictOut, Verdict),
+        (rest.DoubtOut, Doubt),
         (rest.SkewOut, Skew),
         (rest.ShadowOut, Shadow),
         (rest.AnswerOut, Answer),
         (rest.SearchReply, SearchResult),
         (request_schemas.Scoped, Scope),
     )
-    in_parts = {"kept", "shadows", "oracle"}  # of an answer's resolution; of each conflict
+    # Of an answer's resolution; of each conflict.
+    in_parts = {"kept", "doubtful", "shadows", "unjudged", "oracle"}
     for reply, value in pairs:
         in_python = {field.name for field in fields(value)}
         assert names(reply) <= in_python | ONLY_REST | in_parts, value
+    # A claim is its words, with what its chunk says of it.
+    of_chunk = {field.name for field in fields(Chunk)}
+    assert names(rest.ClaimOut) <= of_chunk | {field.name for field in fields(Claim)} | ONLY_REST

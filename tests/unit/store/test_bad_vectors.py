@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcmem import Memory, reindex
+from gcmem import Memory, Settings, reindex
 from gcmem.errors import EncoderError, StoreCorruptError
 from gcmem.store.postgres import open_postgres
 from gcmem.store.urls import open_store
@@ -75,14 +75,15 @@ def test_64_bit_floats_do_not_poison_the_store_for_others(tmp_path: Path) -> Non
 )
 def test_a_broken_encoder_is_named_wherever_it_is_asked(tmp_path: Path, spoil: Spoil) -> None:
     path = tmp_path / "m.db"
-    with Memory(path, encoder=HashEncoder()) as memory:
+    manual = Settings(judge="manual")
+    with Memory(path, encoder=HashEncoder(), settings=manual) as memory:
         memory.add("I drink tea.")
-    with Memory(path, encoder=OddEncoder(spoil)) as memory:
+    with Memory(path, encoder=OddEncoder(spoil), settings=manual) as memory:
         for call in (
             lambda: memory.add("I drink coffee."),
             lambda: memory.search("tea"),
             lambda: memory.ask("tea?"),
-            memory.link,
+            memory.judge,
         ):
             with pytest.raises(EncoderError, match="hash-32@1"):
                 call()

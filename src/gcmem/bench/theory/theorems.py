@@ -21,7 +21,7 @@ from gcmem.protocols import Encoder, Progress, Reader, Vectors
 from gcmem.resolve import Resolver
 from gcmem.retrieve import retrieve
 from gcmem.settings import Settings
-from gcmem.types import Candidate, CandidateSet, Conflict, Prompt
+from gcmem.types import Candidate, CandidateSet, Conflict, Prompt, Verdict
 
 K = 10
 OVERFETCH = Settings().overfetch
@@ -154,8 +154,9 @@ def _recall_row(
 
 
 def _store_edges(stream: Stream, texts: Texts) -> None:
-    """Asks the questions right after the update; the conflicts found are stored as edges."""
-    resolver = Resolver(_StateOracle(stream), ledger=stream.store.ledger)
+    """Asks the questions right after the update, and keeps the conflicts found as verdicts."""
+    assert stream.store.ledger is not None
+    resolver = Resolver(_StateOracle(stream))
     for question in stream.family.questions:
         candidates = retrieve(
             stream.store,
@@ -165,7 +166,20 @@ def _store_edges(stream: Stream, texts: Texts) -> None:
             where=stream.where(old=stream.length, after=0),
             pool=K * OVERFETCH,
         )
-        resolver.resolve(candidates)
+        stream.store.ledger.record(
+            [
+                Verdict(
+                    older=shadow.candidate.chunk.id,
+                    older_span=(0, len(shadow.candidate.chunk.text)),
+                    newer=shadow.witness.chunk.id,
+                    newer_span=(0, len(shadow.witness.chunk.text)),
+                    score=shadow.conflict.score,
+                    oracle=_StateOracle.id,
+                    recorded_at=shadow.witness.chunk.recorded_at,
+                )
+                for shadow in resolver.resolve(candidates).shadows
+            ]
+        )
 
 
 class _StateOracle:
@@ -201,7 +215,7 @@ def _candidates(
         where=where,
         strategy=strategy,  # type: ignore[arg-type]
         pool=K * OVERFETCH,
-        oracle=_StateOracle.id if method == "stratified+edges" else None,
+        judge=_StateOracle.id if method == "stratified+edges" else None,
     )
     return [item.chunk.id for item in found]
 

@@ -6,6 +6,7 @@ import json
 import math
 from array import array
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,12 @@ class LocalClassifier:
         self.language: str = self._settings["language"]
         self.recipe = load_recipe(folder)
         self.threshold = self.recipe.threshold
+
+    def with_workers(self, workers: int) -> LocalClassifier:
+        """Returns the same classifier, with the same loaded models, on more or fewer cores."""
+        other = copy(self)
+        other._workers = workers
+        return other
 
     @as_one_call
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:

@@ -26,10 +26,11 @@ from gcmem.serve.http.logs import LOGGER
 from gcmem.serve.http.memory_routes import memory_routes
 from gcmem.serve.http.metrics import Metrics
 from gcmem.serve.http.query_routes import query_routes
-from gcmem.serve.http.service import Service, resolver_for
+from gcmem.serve.http.service import Service, judge_of, resolver_for
 from gcmem.serve.http.status_routes import caller_routes, health_routes
 from gcmem.serve.http.telemetry import Spans
 from gcmem.serve.http.turns import Turns
+from gcmem.serve.http.verdict_routes import verdict_routes
 from gcmem.serve.http.workers import Workers
 from gcmem.serve.keys import KeyStore
 
@@ -71,8 +72,10 @@ def make_app(
         limits=limits,
         metrics=metrics,
         spans=Spans(store_id=store_name, contents=log_contents),
-        fitness=fitness_of(memory.oracle.id, memory.qualification),
+        fitness=fitness_of(judge_of(memory).id, memory.qualification),
     )
+    if memory.store.ledger is not None:
+        memory.judging.observer = metrics.observe_judging
     app = FastAPI(
         title="gcmem",
         version=__version__,
@@ -87,6 +90,7 @@ def make_app(
     bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key: gcm_…")
     app.include_router(memory_routes(service), dependencies=[Depends(bearer)])
     app.include_router(query_routes(service), dependencies=[Depends(bearer)])
+    app.include_router(verdict_routes(service), dependencies=[Depends(bearer)])
     app.include_router(caller_routes(service), dependencies=[Depends(bearer)])
     app.include_router(health_routes(service))
     web.mount(app)

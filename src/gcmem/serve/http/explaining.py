@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 
 from gcmem.memory import Memory
-from gcmem.types import Candidate, Chunk, Conflict, Resolution, Scope, SearchResult, Shadow
+from gcmem.types import Candidate, Chunk, Conflict, Doubt, Resolution, Scope, SearchResult, Shadow
 
 NEAREST = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why a chunk or a sentence of it is outdated, or may be; and the conflicts it outranks."""
+
+    shadow: Shadow | None = None
+    doubt: Doubt | None = None
+    outranked: tuple[Conflict, ...] = ()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether at least a part of the chunk still holds."""
+        return self.shadow is None or not self.shadow.is_whole
 
 
 def explain(
@@ -18,23 +32,26 @@ def explain(
     scope: Scope,
     question: str | None = None,
     options: Sequence[str] = (),
-) -> tuple[Shadow | None, tuple[Conflict, ...]]:
-    """Returns the shadow of a chunk, or None if it is live, and the conflicts that it outranks.
+) -> Explanation:
+    """Returns what speaks against a chunk.
 
     The chunk is compared with the results of a search for the question, then with its nearest
     chunks. A search also returns known contradictions of what it finds.
     """
+    doubt: Doubt | None = None
     outranked: dict[str, Conflict] = {}
     for query in (question, chunk.text):
         if query is None:
             continue
         found = memory.search(query, k=NEAREST, options=options, **asdict(scope))
         judged = _judged_with(chunk, found, memory)
-        shadow = next((s for s in judged.shadows if s.candidate.chunk.id == chunk.id), None)
-        if shadow is not None:
-            return shadow, ()
+        shadows = [s for s in judged.shadows if s.candidate.chunk.id == chunk.id]
+        if shadows:
+            return Explanation(shadow=shadows[0])
+        doubts = (d for d in judged.doubtful if d.candidate.chunk.id == chunk.id)
+        doubt = doubt or next(doubts, None)
         outranked |= {c.newer: c for c in judged.outranked if c.older == chunk.id}
-    return None, tuple(outranked.values())
+    return Explanation(doubt=doubt, outranked=tuple(outranked.values()))
 
 
 def _judged_with(chunk: Chunk, found: SearchResult, memory: Memory) -> SearchResult | Resolution:

@@ -12,13 +12,14 @@ from starlette.responses import JSONResponse, Response
 from gcmem.errors import ForbiddenError, InvalidInputError
 from gcmem.ingest import Message
 from gcmem.memory import Memory
+from gcmem.outdated import what_is_known
 from gcmem.serve.http import reply_schemas as replies
 from gcmem.serve.http import request_schemas as requests
 from gcmem.serve.http import telemetry
 from gcmem.serve.http.access import Caller
 from gcmem.serve.http.cursors import cursor_of, place_of
 from gcmem.serve.http.problems import responses
-from gcmem.serve.http.rendering import chunk_json
+from gcmem.serve.http.rendering import chunk_json, known_json
 from gcmem.serve.http.service import Service, caller_of
 from gcmem.serve.http.sizes import Room, check_stored, json_object, json_reply
 from gcmem.serve.http.timeline import Page, page_of
@@ -157,17 +158,22 @@ def _define_get(router: APIRouter, service: Service) -> None:
 
     @router.get(
         "/memories/{memory_id}",
-        response_model=replies.ChunkOut,
+        response_model=replies.KnownChunk,
         responses=ITEM,
         operation_id="get_memory",
     )
     async def get(
         memory_id: MemoryId, query: Annotated[requests.ItemQuery, Query()], caller: Asking
     ) -> Response:
-        """Return one memory."""
+        """Return one memory, with what is known about it."""
         scope = caller.narrow(query.asked_scope())
-        found = partial(memory.get, memory_id, **fields(scope))
-        return JSONResponse(chunk_json(await service.run(found, caller=caller)))
+
+        def find() -> dict[str, Any]:
+            chunk = memory.get(memory_id, **fields(scope))
+            known = what_is_known(memory, [chunk], where=ChunkFilter(scope=scope))
+            return known_json(chunk, known)
+
+        return JSONResponse(await service.run(find, caller=caller))
 
 
 def _define_delete(router: APIRouter, service: Service) -> None:
@@ -249,12 +255,7 @@ def messages_of(body: requests.AddRequest) -> Message | list[Message]:
 
 
 def _timeline_json(page: Page, *, room: Room) -> bytes:
-    memories = []
-    for chunk in page.chunks:
-        witness = page.witnesses.get(chunk.id)
-        by = witness and {"witness": witness.id, "score": witness.score, "oracle": witness.oracle}
-        judged = page.is_judged(chunk)
-        memories.append({**chunk_json(chunk), "shadowed_by": by, "judged": judged})
+    memories = [known_json(chunk, page.known) for chunk in page.chunks]
     shown = room.page(memories)
     following = page.next
     if len(shown) < len(memories):

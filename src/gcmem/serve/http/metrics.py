@@ -44,11 +44,14 @@ class Metrics:
         )
         self.added = Counter("gcmem_chunks_added", "Chunks stored.", registry=self.registry)
         self.shadows = Counter(
-            "gcmem_shadows", "Chunks that a newer one contradicted.", registry=self.registry
+            "gcmem_shadows",
+            "Chunks, or sentences of them, that a newer one contradicted.",
+            registry=self.registry,
         )
         self.verdicts = Counter(
             "gcmem_verdicts",
-            "Candidates by verdict; undecided counts pairs without an order in time.",
+            "Candidates by verdict, doubtful ones among the kept; undecided counts pairs without "
+            "an order in time.",
             ["verdict"],
             registry=self.registry,
         )
@@ -58,6 +61,15 @@ class Metrics:
             ["source"],
             registry=self.registry,
         )
+        self.waiting = Gauge(
+            "gcmem_chunks_waiting", "Chunks that wait to be judged.", registry=self.registry
+        )
+        self.judged = Counter(
+            "gcmem_chunks_judged", "Chunks judged ahead of searches.", registry=self.registry
+        )
+        self.judging_seconds = Counter(
+            "gcmem_judging_seconds", "Time spent judging ahead of searches.", registry=self.registry
+        )
 
     def observe_resolution(
         self, found: SearchResult | Resolution, *, route: str, timings: Timings
@@ -65,12 +77,19 @@ class Metrics:
         """Counts what a read found, and how long its stages took."""
         self.shadows.inc(len(found.shadows))
         self.verdicts.labels("kept").inc(len(found.kept))
-        self.verdicts.labels("shadowed").inc(len(found.shadows))
+        self.verdicts.labels("doubtful").inc(len({d.candidate.chunk.id for d in found.doubtful}))
+        shadowed = {shadow.candidate.chunk.id for shadow in found.shadows if shadow.is_whole}
+        self.verdicts.labels("shadowed").inc(len(shadowed))
         self.verdicts.labels("undecided").inc(len(found.undecided))
         for stage in STAGES:
             spent_ms = getattr(timings, f"{stage}_ms")
             if spent_ms:
                 self.stage_seconds.labels(route, stage).observe(spent_ms / 1000)
+
+    def observe_judging(self, judged: int, seconds: float) -> None:
+        """Counts chunks that were judged ahead, and how long that took."""
+        self.judged.inc(judged)
+        self.judging_seconds.inc(seconds)
 
     def render(self) -> bytes:
         """Returns the page that Prometheus reads."""

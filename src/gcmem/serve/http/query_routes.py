@@ -55,6 +55,7 @@ def _define_search(router: APIRouter, service: Service) -> None:
                     filters=body.filters,
                     mode=body.mode,
                     options=body.options,
+                    view=body.view,
                 )
                 return found, search_json(found, oracle=service.oracle_json, limits=service.limits)
 
@@ -89,6 +90,7 @@ def _define_ask(router: APIRouter, service: Service) -> None:
                     filters=body.filters,
                     paths=body.paths,
                     mode=body.mode,
+                    view=body.view,
                 )
                 return found, answers_json(found, limits=service.limits)
 

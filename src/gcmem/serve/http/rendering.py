@@ -10,9 +10,21 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
 
+from gcmem.outdated import Known, Witness
 from gcmem.serve.http.limits import Limits
 from gcmem.serve.http.sizes import Items, Room, json_object
-from gcmem.types import Answer, Candidate, Chunk, Conflict, SearchResult, Shadow, Timings
+from gcmem.types import (
+    Answer,
+    Candidate,
+    Chunk,
+    Claim,
+    Conflict,
+    Doubt,
+    SearchResult,
+    Shadow,
+    Timings,
+    Verdict,
+)
 
 JSON = dict[str, Any]
 
@@ -52,16 +64,67 @@ def candidate_json(candidate: Candidate) -> JSON:
         "memory": chunk_json(candidate.chunk),
         "relevance": candidate.relevance,
         "origin": candidate.origin,
+        "struck": [list(span) for span in candidate.struck],
     }
 
 
 def conflict_json(conflict: Conflict) -> JSON:
-    """Returns a verdict."""
+    """Returns a conflict; only a verdict from the ledger says which kind of judge, and why."""
+    verdict = conflict if isinstance(conflict, Verdict) else None
     return {
         "older": conflict.older,
         "newer": conflict.newer,
         "score": conflict.score,
         "oracle": conflict.oracle,
+        "by": None if verdict is None else verdict.by,
+        "reason": None if verdict is None else verdict.reason,
+    }
+
+
+def verdict_json(verdict: Verdict) -> JSON:
+    """Returns a verdict with the places of its two claims."""
+    return {
+        **conflict_json(verdict),
+        "older_span": list(verdict.older_span),
+        "newer_span": list(verdict.newer_span),
+        "recorded_at": time_json(verdict.recorded_at),
+    }
+
+
+def claim_json(claim: Claim) -> JSON:
+    """Returns a claim; its memory is named by its id."""
+    return {
+        "text": claim.text,
+        "at": time_json(claim.chunk.at),
+        "speaker": claim.chunk.speaker,
+        "memory": claim.chunk.id,
+        "span": list(claim.span),
+    }
+
+
+def witness_json(witness: Witness) -> JSON:
+    """Returns the newer memory that ended a memory or may have, and which sentences of it."""
+    verdict = witness.verdict
+    return {
+        "witness": witness.id,
+        "score": verdict.score,
+        "oracle": verdict.oracle,
+        "by": verdict.by,
+        "reason": verdict.reason,
+        "ended": list(witness.ended),
+    }
+
+
+def known_json(chunk: Chunk, known: Known) -> JSON:
+    """Returns a chunk with what is known about it."""
+    witness = known.witnesses.get(chunk.id)
+    return {
+        **chunk_json(chunk),
+        "outcome": "current" if witness is None else witness.outcome,
+        "shadowed_by": None if witness is None else witness_json(witness),
+        "judged": chunk.id not in known.unjudged,
+        "pinned": chunk.id in known.pinned,
+        "rejected": list(known.rejected.get(chunk.id, ())),
     }
 
 
@@ -75,6 +138,20 @@ def shadow_json(shadow: Shadow) -> JSON:
             "older": shadow.candidate.chunk.id,
             "newer": shadow.witness.chunk.id,
         },
+        "claim": None if shadow.claim is None else shadow.claim.text,
+        "witness_claim": None if shadow.witness_claim is None else shadow.witness_claim.text,
+        "whole": shadow.is_whole,
+    }
+
+
+def doubt_json(doubt: Doubt) -> JSON:
+    """Returns a memory that may be outdated, with the newer one that may have ended it."""
+    return {
+        "candidate": candidate_json(doubt.candidate),
+        "witness": candidate_json(doubt.witness),
+        "conflict": conflict_json(doubt.conflict),
+        "claim": doubt.claim.text,
+        "witness_claim": doubt.witness_claim.text,
     }
 
 
@@ -91,11 +168,13 @@ def timings_json(timings: Timings) -> JSON:
 
 
 def search_json(result: SearchResult, *, oracle: JSON, limits: Limits) -> bytes:
-    """Returns the result of a search. Kept memories get room first, then shadows."""
+    """Returns the result of a search. Kept memories get room first, then doubts, then shadows."""
     fixed: JSON = {
         "query": result.query,
         "as_of": time_json(result.as_of),
+        "view": result.view,
         "ranked": [candidate.chunk.id for candidate in result.ranked],
+        "unjudged": list(result.unjudged),
         "timings_ms": timings_json(result.timings),
         "oracle": oracle,
     }
@@ -103,6 +182,7 @@ def search_json(result: SearchResult, *, oracle: JSON, limits: Limits) -> bytes:
     room.spend(len(json_object(fixed)))
     found = {
         "kept": room.take(map(candidate_json, result.kept)),
+        "doubtful": room.take(map(doubt_json, result.doubtful)),
         "shadows": room.take(map(shadow_json, result.shadows)),
         "undecided": room.take(map(conflict_json, result.undecided)),
         "skewed": room.take(
@@ -115,33 +195,39 @@ def search_json(result: SearchResult, *, oracle: JSON, limits: Limits) -> bytes:
 
 
 def answers_json(answers: Iterable[Answer], *, limits: Limits) -> bytes:
-    """Returns the answers of several paths, and as many of the chunks they read as fit."""
+    """Returns the answers of several paths, and as many of the chunks they read as fit.
+
+    Doubts get what room the chunks leave, then shadows.
+    """
     answers = tuple(answers)
-    # The paths read different parts of one set.
-    candidates = {
-        c.chunk.id: c
-        for answer in answers
-        for c in (*answer.resolution.kept, *(s.candidate for s in answer.resolution.shadows))
-    }
+    # The paths read different parts of one set, and perhaps less of a memory.
+    candidates: dict[str, Candidate] = {}
+    for answer in answers:
+        for c in (*answer.resolution.kept, *(s.candidate for s in answer.resolution.shadows)):
+            if c.struck or c.chunk.id not in candidates:
+                candidates[c.chunk.id] = c
     ranked = sorted(candidates.values(), key=lambda c: (-c.relevance, -(c.chunk.seq or 0)))
     replies: list[JSON] = [
         {
             "path": answer.path,
             "text": answer.text,
             "choice": answer.choice,
+            "view": answer.view,
             "kept": [candidate.chunk.id for candidate in answer.resolution.kept],
+            "unjudged": list(answer.resolution.unjudged),
         }
         for answer in answers
     ]
     room = Room(limits)
     room.spend(sum(len(json_object(reply)) for reply in replies))
     shown = room.take(candidate_json(candidate) for candidate in ranked)
+    doubts = [room.take(map(doubt_json, answer.resolution.doubtful)) for answer in answers]
     shadows = [room.take(map(shadow_json, answer.resolution.shadows)) for answer in answers]
     return json_object(
         {
             "answers": Items(
-                json_object({**reply, "shadows": removed})
-                for reply, removed in zip(replies, shadows, strict=True)
+                json_object({**reply, "doubtful": doubted, "shadows": removed})
+                for reply, doubted, removed in zip(replies, doubts, shadows, strict=True)
             ),
             "candidates": shown,
             "omitted": room.omitted,

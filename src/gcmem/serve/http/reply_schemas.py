@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from gcmem.types import AnswerPath
+from gcmem.types import AnswerPath, JudgeKind, Outcome
 
 CHUNK: dict[str, Any] = {
     "id": "5f0c2f0e-2b0f-4a39-9d3c-0a4f3c1a7b11",
@@ -21,6 +21,13 @@ CHUNK: dict[str, Any] = {
     "session": None,
     "metadata": {"channel": "chat"},
 }
+
+Place = tuple[int, int]
+"""Where a piece of a text starts and ends, in characters."""
+SeenView = Annotated[
+    Literal["current", "past", "changes"],
+    Field(description="What the question was taken to ask about: the present, the past, a change."),
+]
 
 
 class ChunkOut(BaseModel):
@@ -45,20 +52,30 @@ class ChunkOut(BaseModel):
 
 
 class ShadowedBy(BaseModel):
-    """The newer memory that is known to contradict this one."""
+    """The newer memory that ended this one, or may have, and who says so."""
 
     witness: str
     score: float
     oracle: str
+    by: JudgeKind
+    reason: str
+    ended: list[str] = Field(
+        description="The outdated sentences, if the rest still holds; empty if all is outdated."
+    )
 
 
-class TimelineChunk(ChunkOut):
-    """One memory on the timeline. It is current if it was judged and nothing shadows it."""
+class KnownChunk(ChunkOut):
+    """One memory, with what is known about it."""
 
+    outcome: Outcome
     shadowed_by: ShadowedBy | None
     judged: bool = Field(
         description="Whether it was compared with other memories. If false, nobody knows whether "
-        "it is still true: run `gcmem link`, or search for it."
+        "it is still true: it is judged in the background, or by `gcmem judge`."
+    )
+    pinned: bool = Field(description="Whether a person says that it must never be left out.")
+    rejected: list[str] = Field(
+        description="Ids of newer memories of which a person says that they did not end this one."
     )
 
 
@@ -93,7 +110,7 @@ class MemoryPage(Memories):
 class Timeline(BaseModel):
     """A page of the timeline."""
 
-    memories: list[TimelineChunk]
+    memories: list[KnownChunk]
     next: str | None = Field(description="Pass it as `before` for the next page.")
 
 
@@ -103,6 +120,9 @@ class CandidateOut(BaseModel):
     memory: ChunkOut
     relevance: float
     origin: Literal["mtm", "stm", "edge"]
+    struck: list[Place] = Field(
+        description="Which parts of the stored text are outdated and left out of `memory.text`."
+    )
 
 
 class ConflictOut(BaseModel):
@@ -111,7 +131,41 @@ class ConflictOut(BaseModel):
     older: str
     newer: str
     score: float
-    oracle: str
+    oracle: str = Field(description="Who judged: a model and its version, or a person's name.")
+    by: JudgeKind | None = Field(
+        description="The kind of judge; null if an oracle was asked for this reply."
+    )
+    reason: str | None = Field(description="Why, if the judge said so; null as `by` is.")
+
+
+class VerdictOut(ConflictOut):
+    """A person's word about two memories, as it was recorded."""
+
+    score: float = Field(description="1: confirmed, 0: rejected, -1: taken back.")
+    older_span: Place = Field(description="Which part of the older memory it is about.")
+    newer_span: Place = Field(description="Which part of the newer memory it is about.")
+    recorded_at: AwareDatetime
+
+
+class ClaimOut(BaseModel):
+    """A sentence of a memory that says how things are."""
+
+    text: str
+    at: AwareDatetime
+    speaker: str
+    memory: str = Field(description="The id of the memory that says so.")
+    span: Place = Field(description="Where in the memory's text it stands.")
+
+
+class ClaimPage(BaseModel):
+    """Claims that still stand, newest first."""
+
+    claims: list[ClaimOut]
+    next: str | None = Field(description="Pass it as `cursor` for the next page.")
+    pending: int = Field(
+        description="How many memories of the scope wait to be judged, counted up to 1,000; "
+        "claims of theirs may be missing."
+    )
 
 
 class SkewOut(BaseModel):
@@ -127,6 +181,32 @@ class ShadowOut(BaseModel):
     candidate: CandidateOut
     witness: CandidateOut
     conflict: ConflictOut
+    claim: str | None = Field(description="The sentence that is outdated; null for all of it.")
+    witness_claim: str | None = Field(
+        description="The sentence that ended it; null for the whole witness."
+    )
+    whole: bool = Field(
+        description="False if other sentences still hold: the memory is kept without this one."
+    )
+
+
+class DoubtOut(BaseModel):
+    """A memory that is kept but may be outdated, and the newer one that may have ended it."""
+
+    candidate: CandidateOut
+    witness: CandidateOut
+    conflict: ConflictOut
+    claim: str = Field(description="The sentence that may be outdated.")
+    witness_claim: str = Field(description="The sentence that may have ended it.")
+
+
+Unjudged = Annotated[
+    list[str],
+    Field(
+        description="Ids of memories that nobody has judged yet, so they may be outdated. They "
+        "are judged in the background."
+    ),
+]
 
 
 class OracleOut(BaseModel):
@@ -154,8 +234,14 @@ class SearchReply(BaseModel):
 
     query: str
     as_of: AwareDatetime | None
-    kept: list[CandidateOut]
+    view: SeenView
+    kept: list[CandidateOut] = Field(
+        description="What is still true; in the views `past` and `changes` also what is not. See "
+        "`shadows` for that."
+    )
+    doubtful: list[DoubtOut]
     shadows: list[ShadowOut]
+    unjudged: Unjudged
     undecided: list[ConflictOut]
     skewed: list[SkewOut] = Field(
         description="The undecided conflicts whose writers' clocks disagree."
@@ -165,8 +251,8 @@ class SearchReply(BaseModel):
     )
     ranked: list[str] = Field(description="Ids, at most k, as `mode` presents them.")
     omitted: int = Field(
-        description="How many memories, shadows and conflicts were left out because the reply "
-        "reached its size limit; ask for fewer with `k`."
+        description="How many memories, doubts, shadows and conflicts were left out because the "
+        "reply reached its size limit; ask for fewer with `k`."
     )
     timings_ms: TimingsOut
     oracle: OracleOut
@@ -178,8 +264,14 @@ class AnswerOut(BaseModel):
     path: AnswerPath
     text: str
     choice: str | None
-    kept: list[str]
+    view: SeenView = Field(
+        description="The view of the question. Only the path `gcmem` goes by it: in the views "
+        "`past` and `changes` it reads what is outdated too."
+    )
+    kept: list[str] = Field(description="Ids of the memories that it read.")
+    doubtful: list[DoubtOut]
     shadows: list[ShadowOut]
+    unjudged: Unjudged
 
 
 class AskReply(BaseModel):
@@ -188,7 +280,7 @@ class AskReply(BaseModel):
     answers: list[AnswerOut]
     candidates: list[CandidateOut]
     omitted: int = Field(
-        description="How many memories, shadows and conflicts were left out because the reply "
+        description="How many memories, doubts and shadows were left out because the reply "
         "reached its size limit; ask for fewer with `k`."
     )
     timings_ms: TimingsOut

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from gcmem.serve.http.cursors import PATTERN
-from gcmem.types import MAX_SCOPE_ID_CHARS, AnswerPath, Mode, PromptMode, Scope
+from gcmem.serve.http.word import Word
+from gcmem.types import MAX_SCOPE_ID_CHARS, AnswerPath, Mode, PromptMode, Scope, View
 
 MAX_MESSAGES = 256
 MAX_DOCUMENTS = 64
@@ -15,6 +16,8 @@ MAX_OPTIONS = 32
 MAX_K = 100
 MAX_PAGE = 1000
 MAX_QUERY_CHARS = 10_000
+MAX_REASON_CHARS = 1000
+MAX_ID_CHARS = 100
 MAX_SEQ = 2**63 - 1
 
 
@@ -31,8 +34,17 @@ ScopeId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_SCOPE_ID
 Text = Annotated[str, StringConstraints(min_length=1)]
 Query = Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=MAX_SCOPE_ID_CHARS)]
+Reason = Annotated[str, StringConstraints(max_length=MAX_REASON_CHARS)]
+MemoryId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_CHARS)]
 Options = Annotated[list[Query], Field(max_length=MAX_OPTIONS)]
 Filters = dict[str, Any]
+AskedView = Annotated[
+    View,
+    Field(
+        description="What the question is about. `past` and `changes` show what is outdated too, "
+        "`changes` the oldest first; `auto` decides by the words of the question."
+    ),
+]
 
 
 def _example(example: dict[str, Any], *, closed: bool = True) -> ConfigDict:
@@ -98,6 +110,7 @@ class SearchRequest(Scoped):
         description="How `ranked` treats shadows: leaves them out, puts them last, or keeps them.",
     )
     options: Options = Field([], description="The possible answers, if they are known.")
+    view: AskedView = "auto"
 
 
 class AskRequest(Scoped):
@@ -120,6 +133,7 @@ class AskRequest(Scoped):
     filters: Filters | None = None
     paths: Annotated[list[AnswerPath], Field(min_length=1, max_length=3)] = ["gcmem"]
     mode: PromptMode = "allow-unclear"
+    view: AskedView = "auto"
 
 
 class Document(BaseModel):
@@ -150,6 +164,38 @@ class ResolveRequest(BaseModel):
     documents: Annotated[list[Document], Field(max_length=MAX_DOCUMENTS)]
     query: Annotated[str, StringConstraints(max_length=MAX_QUERY_CHARS)] = ""
     options: Options = []
+
+
+class PinRequest(BaseModel):
+    """Whose word it is that a memory must stay, or need not."""
+
+    model_config = _example({"by": "Ana"})
+
+    by: Label | None = Field(None, description="Default: the name of the key, or user.")
+
+
+class VerdictRequest(Scoped):
+    """A person's word about two memories."""
+
+    model_config = _example(
+        {
+            "older": "0b6d7e0a-6f0e-4b52-8f0c-3a9d5b1f7c21",
+            "newer": "5f0c2f0e-2b0f-4a39-9d3c-0a4f3c1a7b11",
+            "word": "confirm",
+            "reason": "Ana has moved.",
+        }
+    )
+
+    older: MemoryId
+    newer: MemoryId
+    word: Word = Field(
+        description="confirm: the newer memory ended the older one. reject: it did not. undo: "
+        "takes back what a person said about the two, so that models decide again."
+    )
+    by: Label | None = Field(
+        None, description="Whose word it is; default: the name of the key, or user."
+    )
+    reason: Reason = ""
 
 
 class ListQuery(Scoped):
@@ -183,3 +229,13 @@ class HistoryQuery(Scoped):
     newest_first: bool = True
     limit: int = Field(100, ge=1, le=MAX_PAGE)
     before: str | None = Field(None, pattern=PATTERN, description="`next` of the previous page.")
+
+
+class CurrentQuery(Scoped):
+    """Which claims to list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    as_of: Time | None = Field(None, description="What was true then.")
+    cursor: str | None = Field(None, pattern=PATTERN, description="`next` of the previous page.")
+    limit: int = Field(100, ge=1, le=MAX_PAGE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,10 +12,10 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 
 from gcmem.defaults import default_oracle
-from gcmem.errors import NotAuthenticatedError, OverloadedError
+from gcmem.errors import GCMemError, NotAuthenticatedError, OverloadedError
 from gcmem.judge import LLMOracle
 from gcmem.memory import Memory
-from gcmem.protocols import ConflictOracle
+from gcmem.protocols import ClaimJudge, ConflictOracle
 from gcmem.serve.http.access import Caller
 from gcmem.serve.http.limits import Limits
 from gcmem.serve.http.metrics import Metrics
@@ -44,7 +45,7 @@ class Service:
     @property
     def oracle_json(self) -> dict[str, Any]:
         """The oracle as replies name it."""
-        return {"id": self.memory.oracle.id, "class": self.fitness}
+        return {"id": judge_of(self.memory).id, "class": self.fitness}
 
     async def run(self, work: Callable[[], T], *, caller: Caller) -> T:
         """Runs a call in a worker thread when it is this caller's turn."""
@@ -80,6 +81,20 @@ class Service:
         if not self.is_ready:
             raise OverloadedError("the models and the index are still being loaded; try again")
         self.memory.store.log.state()
+
+    def count_waiting(self) -> None:
+        """Measures how many chunks wait to be judged; unknown while the store can't be reached."""
+        if self.memory.store.ledger is None:
+            return
+        try:
+            self.metrics.waiting.set(self.memory.pending())
+        except GCMemError:
+            self.metrics.waiting.set(math.nan)
+
+
+def judge_of(memory: Memory) -> ConflictOracle | ClaimJudge:
+    """Returns what decides about conflicts in searches: the judge of claims, or an oracle."""
+    return memory.oracle if memory.resolver is memory.read_resolver else memory.judging.judge
 
 
 def resolver_for(memory: Memory) -> ConflictOracle:

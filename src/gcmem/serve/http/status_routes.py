@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
+from gcmem.errors import OverloadedError
 from gcmem.judge.qualification import OPTIMAL_FROM, UNFIT_UP_TO
 from gcmem.serve.http import reply_schemas as replies
 from gcmem.serve.http.access import Caller
@@ -24,6 +26,7 @@ Asking = Annotated[Caller, Depends(caller_of)]
 def caller_routes(service: Service) -> APIRouter:
     """Returns the routes that need a key but read no memories."""
     router = APIRouter(tags=["status"])
+    waiting = Probe(service.count_waiting, timeout_s=READY_TIMEOUT_S)
 
     @router.get(
         "/v1/qualify", response_model=replies.QualifyReply, responses=ASKED, operation_id="qualify"
@@ -64,6 +67,8 @@ def caller_routes(service: Service) -> APIRouter:
     async def metrics(caller: Asking) -> Response:
         """Show Prometheus metrics. They cover all scopes, so a bound key may not read them."""
         caller.check_is_unbound()
+        with suppress(OverloadedError):  # a slow store must not hide the other figures
+            await waiting.run()
         return Response(service.metrics.render(), media_type=CONTENT_TYPE_LATEST)
 
     return router

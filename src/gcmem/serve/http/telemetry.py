@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from gcmem import __version__
 
-Operation = Literal["search_memory", "upsert_memory", "delete_memory"]
+Operation = Literal["search_memory", "upsert_memory", "update_memory", "delete_memory"]
 
 OPERATION_NAME = "gen_ai.operation.name"
 PROVIDER_NAME = "gen_ai.provider.name"

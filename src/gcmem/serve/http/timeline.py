@@ -1,4 +1,4 @@
-"""Pages of the timeline, each chunk with the newer one that is known to contradict it."""
+"""Pages of the timeline, each chunk with the newer one that ended it or may have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from gcmem.memory import Memory
-from gcmem.outdated import Witness, judged_up_to, known_witnesses
+from gcmem.outdated import Known, what_is_known
 from gcmem.serve.http.cursors import cursor_of, place_of
 from gcmem.types import Chunk, ChunkFilter
 
@@ -20,13 +20,8 @@ class Page:
     """Part of a timeline; `next` continues it, None at its end."""
 
     chunks: tuple[Chunk, ...]
-    witnesses: dict[str, Witness]
-    linked_up_to: int
+    known: Known
     next: str | None
-
-    def is_judged(self, chunk: Chunk) -> bool:
-        """Tells whether a chunk was compared with others, by `link` or by a search."""
-        return chunk.id in self.witnesses or (chunk.seq or 0) <= self.linked_up_to
 
 
 def page_of(
@@ -37,14 +32,7 @@ def page_of(
     shown = chunks[:limit]
     return Page(
         chunks=shown,
-        witnesses=known_witnesses(
-            memory.store,
-            shown,
-            oracle=memory.oracle.id,
-            where=where,
-            respect_trust=memory.settings.respect_trust,
-        ),
-        linked_up_to=judged_up_to(memory.store, oracle=memory.oracle.id),
+        known=what_is_known(memory, shown, where=where),
         next=cursor_of(shown[-1], chunks[limit]) if len(chunks) > limit else None,
     )
 

@@ -1,8 +1,9 @@
-"""A store in PostgreSQL with pgvector: log, index, scores and ledger in one database."""
+"""A store in PostgreSQL with pgvector: log, index, scores, claims and ledger in one database."""
 
 from __future__ import annotations
 
 from gcmem.protocols import Encoder, Store
+from gcmem.store.postgres.claims import PostgresClaims
 from gcmem.store.postgres.connection import PostgresDatabase, PostgresSettings
 from gcmem.store.postgres.index import PgVectorIndex
 from gcmem.store.postgres.ledger import PostgresLedger
@@ -13,6 +14,7 @@ from gcmem.store.recent import LogBuffer
 
 __all__ = [
     "PgVectorIndex",
+    "PostgresClaims",
     "PostgresDatabase",
     "PostgresLedger",
     "PostgresLog",
@@ -35,5 +37,6 @@ def open_postgres(
         words=PostgresWords(database),
         buffer=LogBuffer(log, capacity=stm_size),
         scores=PostgresScores(database),
+        claims=PostgresClaims(database),
         ledger=PostgresLedger(database),
     )

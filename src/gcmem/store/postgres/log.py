@@ -229,6 +229,7 @@ def conditions_of(where: ChunkFilter) -> tuple[list[str], list[Any]]:
         ("at > %s", where.after),
         ("at <= %s", where.as_of),
         ("recorded_at <= %s", where.known_at),
+        ("seq < %s", where.before_seq),
     ):
         if value is not None:
             conditions.append(condition)

@@ -232,6 +232,8 @@ def _conditions(where: ChunkFilter) -> list[Filter]:
     ):
         if at is not None:
             found.append({"key": key, "range": {bound: _moment(at)}})
+    if where.before_seq is not None:
+        found.append({"key": "seq", "range": {"lt": where.before_seq}})
     return found
 
 

@@ -291,6 +291,8 @@ class LoadedRows:
             mask &= at <= to_micros(where.as_of)
         if where.known_at is not None:
             mask &= recorded_at <= to_micros(where.known_at)
+        if where.before_seq is not None:
+            mask &= seq < where.before_seq
         if where.metadata:
             mask &= np.isin(seq, self._log.seqs(where))
         return np.nonzero(mask)[0]

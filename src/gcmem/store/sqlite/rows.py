@@ -83,6 +83,9 @@ def conditions_of(where: ChunkFilter) -> tuple[list[str], list[Any]]:
         if moment is not None:
             conditions.append(condition)
             values.append(to_micros(moment))
+    if where.before_seq is not None:
+        conditions.append("seq < ?")
+        values.append(where.before_seq)
     for key, wanted in where.metadata:
         members = wanted if isinstance(wanted, tuple) else (wanted,)
         conditions.append(f"({' OR '.join(_metadata_test(key, m, values) for m in members)})")

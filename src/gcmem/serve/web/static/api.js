@@ -41,7 +41,7 @@ async function problemOf(response) {
   });
 }
 
-async function call(path, { query = {}, body, signal } = {}) {
+async function call(path, { method, query = {}, body, signal } = {}) {
   const key = apiKey.get();
   const headers = { Accept: "application/json" };
   if (key) headers.Authorization = `Bearer ${key}`;
@@ -49,7 +49,7 @@ async function call(path, { query = {}, body, signal } = {}) {
   let response;
   try {
     response = await fetch(url(path, query), {
-      method: body ? "POST" : "GET",
+      method: method ?? (body ? "POST" : "GET"),
       headers,
       body: body ? JSON.stringify(body) : undefined,
       signal,
@@ -62,7 +62,7 @@ async function call(path, { query = {}, body, signal } = {}) {
     });
   }
   if (!response.ok) throw await problemOf(response);
-  return response.json();
+  return response.status === 204 ? null : response.json();
 }
 
 /** Leaves out what is not set: a field that is left out matches every value. */
@@ -73,6 +73,13 @@ export const whoami = () => call("v1/whoami");
 export const qualify = () => call("v1/qualify");
 export const memory = (id, scope) =>
   call(`v1/memories/${encodeURIComponent(id)}`, { query: scope });
+
+/** `word` is "confirm", "reject" or "undo". */
+export const setVerdict = ({ word, older, newer, scope }) =>
+  call("v1/verdicts", { body: { word, older, newer, ...set(scope) } });
+
+export const setPin = (id, { isPinned, scope }) =>
+  call(`v1/memories/${encodeURIComponent(id)}/pin`, { method: isPinned ? "POST" : "DELETE", query: scope });
 
 export const history = ({ scope, asOf, before, limit, newestFirst = true, signal }) =>
   call("v1/history", {

@@ -1,6 +1,6 @@
 // The page: reads what is asked for, and keeps the views in step.
 
-import { Problem, apiKey, ask, memory, qualify, whoami } from "./api.js";
+import { Problem, apiKey, ask, memory, qualify, setPin, setVerdict, whoami } from "./api.js";
 import { AsOf } from "./asof.js";
 import { byId } from "./dom.js";
 import { count } from "./format.js";
@@ -12,9 +12,11 @@ import { shadowsOf, showPaths, showWaiting, spokenAnswers } from "./paths.js";
 import { startTheme } from "./theme.js";
 import { Timeline } from "./timeline.js";
 import { showTimings } from "./timings.js";
+import { Words } from "./words.js";
 
 const FIELDS = ["user_id", "agent_id", "run_id"];
-const state = { scope: {}, question: null };
+const state = { scope: {}, question: null, reply: null, inspected: null };
+const words = new Words();
 let asking = new AbortController();
 
 // ---- what went wrong
@@ -42,18 +44,28 @@ const keyDialog = new KeyDialog(() => start());
 const asOf = new AsOf(() => refresh());
 const timeline = new Timeline(byId("timeline"), {
   loaded: showCount,
-  selected: (item) => inspect(byId("inspector"), item, { pairs: timeline.pairs, go }),
+  selected: show,
   failed: fail,
   empty: () => noMemories({ scope: state.scope, asOf: asOf.value }),
 });
 
 function showCount({ pairs, ended }) {
   const number = count(pairs.items.length, "memory", "memories") + (ended ? "" : " so far");
-  const states = [[pairs.shadowCount, "outdated"], [pairs.unjudgedCount, "not judged yet"]]
+  const names = { shadow: "outdated", partly: "partly", doubtful: "doubtful", unjudged: "not judged yet" };
+  const states = Object.entries(names)
+    .map(([kind, name]) => [pairs.count(kind), name])
     .filter(([many]) => many)
-    .map(([many, state]) => `${many.toLocaleString("en")} ${state}`);
+    .map(([many, name]) => `${many.toLocaleString("en")} ${name}`);
   byId("timeline-count").textContent = pairs.items.length ? [number, ...states].join(", ") : "";
-  byId("timeline-hint").hidden = !pairs.unjudgedCount;
+  byId("timeline-hint").hidden = !pairs.count("unjudged");
+}
+
+/** Shows a memory in the inspector, or empties it. */
+function show(item) {
+  state.inspected = item;
+  const found = item && state.reply && shadowsOf(state.reply).get(item.id);
+  const asked = found && { ...found.conflict, witness: found.witness.id, isRead: found.isRead };
+  inspect(byId("inspector"), item, { pairs: timeline.pairs, words, asked, go, say, pin });
 }
 
 /** Shows a chunk in the timeline, or alone where it is too far down. */
@@ -63,11 +75,50 @@ async function go(id) {
       if (matchMedia("(max-width: 900px)").matches) byId("timeline").scrollIntoView({ block: "start" });
       return;
     }
-    const { pairs } = timeline;
-    inspect(byId("inspector"), pairs.alone(await memory(id, state.scope)), { pairs, go });
+    show(await alone(id));
   } catch (error) {
     fail(error);
   }
+}
+
+/** Reads one chunk. What the server knows about it holds for now, not for another day. */
+async function alone(id) {
+  const item = await memory(id, state.scope);
+  return asOf.value ? { ...item, outcome: undefined, shadowed_by: null, rejected: [] } : item;
+}
+
+// ---- a person's word: it outranks every model
+
+const say = (word, older, newer) =>
+  act(() => setVerdict({ word, older, newer, scope: state.scope }), ["Undo", "Yes, outdated"]);
+const pin = (id, isPinned) =>
+  act(() => setPin(id, { isPinned, scope: state.scope }), ["Pin", "Unpin"]);
+
+/** Sends a word, then shows what follows from it. The focus goes to the first of `next` that is there. */
+async function act(send, next) {
+  const host = byId("inspector");
+  const buttons = () => [...host.querySelectorAll("[data-act]")];
+  clearError();
+  for (const button of buttons()) button.disabled = true;
+  try {
+    await send();
+    await timeline.reload();
+    answer({ isAgain: true });
+    await inspectAgain();
+  } catch (error) {
+    fail(error);
+  }
+  const isElsewhere = document.activeElement !== document.body && !host.contains(document.activeElement);
+  show(state.inspected);
+  if (!isElsewhere) buttons().find((button) => next.includes(button.dataset.act))?.focus();
+}
+
+/** Reads the inspected chunk again where the timeline, which was, does not hold it. */
+async function inspectAgain() {
+  const { inspected } = state;
+  if (!inspected || timeline.pairs.get(inspected.id)) return;
+  const item = await alone(inspected.id);
+  if (state.inspected === inspected) state.inspected = item;
 }
 
 // ---- scope, day and question
@@ -83,10 +134,12 @@ function readQuestion() {
   state.question = question ? { question, options, k, mode: byId("mode").value } : null;
 }
 
-async function answer() {
+/** Asks the question; if it is the same one again, what is shown stays until the reply is there. */
+async function answer({ isAgain = false } = {}) {
   asking.abort();
   asking = new AbortController();
   const { signal } = asking;
+  if (!isAgain) state.reply = null;
   if (!state.question) {
     byId("paths").replaceChildren(noQuestion());
     byId("timings").hidden = true;
@@ -94,15 +147,14 @@ async function answer() {
   }
   byId("paths").setAttribute("aria-busy", "true");
   byId("ask-status").textContent = "Asking…";
-  showWaiting(byId("paths"));
+  if (!isAgain) showWaiting(byId("paths"));
   try {
     const reply = await ask({ ...state.question, scope: state.scope, asOf: asOf.value, signal });
     if (signal.aborted) return;
-    if (reply.candidates.length) showPaths(byId("paths"), reply, { go });
-    else byId("paths").replaceChildren(noCandidates());
+    state.reply = reply;
+    showAnswers();
     showTimings(byId("timings"), reply.timings_ms);
     byId("ask-status").textContent = `Answered. ${spokenAnswers(reply)}`;
-    return reply;
   } catch (error) {
     if (signal.aborted) return;
     byId("paths").replaceChildren();
@@ -113,23 +165,25 @@ async function answer() {
   }
 }
 
-/** A question judges all of its candidates, so the timeline can show what it found out. */
-function mark(reply) {
-  timeline.mark({
-    judged: reply.candidates.map(({ memory: { id } }) => id),
-    shadows: shadowsOf(reply),
-  });
+function showAnswers() {
+  const { reply } = state;
+  if (!reply) return;
+  if (reply.candidates.length) showPaths(byId("paths"), reply, { pairs: timeline.pairs, go });
+  else byId("paths").replaceChildren(noCandidates());
 }
 
-/** The timeline first: a question may find outdated memories that it then has to show. */
+/** A question judges what it reads and nobody has judged before, so the timeline may have changed. */
+async function showFindings() {
+  if (!state.reply) return;
+  await timeline.reload();
+  showAnswers();
+}
+
 async function refresh() {
   clearError();
   remember();
-  const [reply] = await Promise.all([
-    answer(),
-    timeline.open({ scope: state.scope, asOf: asOf.value }),
-  ]);
-  if (reply) mark(reply);
+  await Promise.all([answer(), timeline.open({ scope: state.scope, asOf: asOf.value })]);
+  await showFindings();
 }
 
 async function openScope() {
@@ -172,7 +226,8 @@ function showIdentity(caller) {
 async function start() {
   clearError();
   try {
-    showIdentity(await whoami());
+    words.caller = await whoami();
+    showIdentity(words.caller);
   } catch (error) {
     fail(error);
     if (error.status === 401) return;
@@ -192,8 +247,8 @@ byId("ask-form").addEventListener("submit", async (event) => {
   clearError();
   readQuestion();
   remember();
-  const reply = await answer();
-  if (reply) mark(reply);
+  await answer();
+  await showFindings();
 });
 
 startTheme();

@@ -17,5 +17,5 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-/** Tells current, outdated and unjudged apart by shape, not by colour alone. */
+/** Tells the kinds of memories apart by shape, not by colour alone. */
 export const glyph = (kind) => el("span", { class: `glyph ${kind}`, "aria-hidden": "true" });

@@ -1,60 +1,22 @@
-// Which memory replaces which, and which ones were judged, among those that were loaded.
-
-/** The contract's `shadowed_by` as {witness, score, oracle}, or null where nothing replaces it. */
-export function shadowOf(chunk) {
-  const by = chunk.shadowed_by;
-  return by ? { witness: by.witness, score: by.score, oracle: by.oracle } : null;
-}
+// What is known about the memories that were loaded, and which of them replaces which.
 
 /** Chunks in timeline order, found by id, with the links between shadows and witnesses. */
 export class Pairs {
   items = [];
-  shadowCount = 0;
   #index = new Map();
-  #shadows = new Map();
-  #judged = new Set(); // by a question; it may name chunks that are not loaded yet
-  #marks = new Map();
+  #ended = new Map(); // by witness: what it ended
+  #doubted = new Map(); // by witness: what it may have ended
 
   add(chunks) {
     for (const chunk of chunks) {
       if (this.#index.has(chunk.id)) continue;
       this.#index.set(chunk.id, this.items.length);
-      this.items.push({ ...chunk, shadow: null });
-      this.mark(chunk.id, shadowOf(chunk));
-      this.mark(chunk.id, this.#marks.get(chunk.id));
+      this.items.push(chunk);
+      if (!chunk.shadowed_by) continue;
+      const links = chunk.outcome === "doubtful" ? this.#doubted : this.#ended;
+      const { witness } = chunk.shadowed_by;
+      links.set(witness, [...(links.get(witness) ?? []), chunk.id]);
     }
-  }
-
-  /** Notes that a chunk is a shadow, or a score that was not known; returns whether that was news. */
-  mark(id, shadow) {
-    if (!shadow) return false;
-    const item = this.get(id);
-    if (!item) {
-      this.#marks.set(id, shadow);
-      return false;
-    }
-    if (item.shadow) {
-      const scored = typeof item.shadow.score === "number" || item.shadow.witness !== shadow.witness;
-      if (!scored) item.shadow = shadow;
-      return !scored;
-    }
-    item.shadow = shadow;
-    this.shadowCount += 1;
-    const known = this.#shadows.get(shadow.witness) ?? [];
-    this.#shadows.set(shadow.witness, [...known, id]);
-    return true;
-  }
-
-  /** Notes that a question compared these chunks; returns whether that was news. */
-  judge(ids) {
-    const news = ids.filter((id) => !this.#judged.has(id));
-    for (const id of news) this.#judged.add(id);
-    return news.length > 0;
-  }
-
-  /** A chunk that is not part of the timeline as loaded, with what is known of it. */
-  alone(chunk) {
-    return { ...chunk, shadow: this.#marks.get(chunk.id) ?? null };
   }
 
   get(id) {
@@ -66,19 +28,31 @@ export class Pairs {
     return this.#index.get(id) ?? -1;
   }
 
-  /** The ids of the loaded chunks that a chunk is the witness against. */
-  shadowsOf(id) {
-    return this.#shadows.get(id) ?? [];
+  /** The ids of the loaded chunks that a chunk ended. */
+  endedBy(id) {
+    return this.#ended.get(id) ?? [];
   }
 
-  get unjudgedCount() {
-    return this.items.filter((item) => this.kindOf(item) === "unjudged").length;
+  /** The ids of the loaded chunks that a chunk may have ended. */
+  doubtedBy(id) {
+    return this.#doubted.get(id) ?? [];
   }
 
-  /** Only a judged memory is called current: of the others nobody knows. */
+  /** How many loaded chunks are of a kind. */
+  count(kind) {
+    return this.items.filter((item) => this.kindOf(item) === kind).length;
+  }
+
+  /**
+   * "shadow" (outdated), "partly" (some sentences are), "doubtful", "witness" (current, and ended
+   * another one), "current", "unjudged", or "unknown" for a chunk that did not come from the timeline.
+   */
   kindOf(item) {
-    if (item.shadow) return "shadow";
-    if (this.#shadows.has(item.id)) return "witness";
-    return item.judged || this.#judged.has(item.id) ? "current" : "unjudged";
+    if (item.outcome === undefined) return "unknown";
+    if (item.outcome === "doubtful") return "doubtful";
+    if (item.outcome === "outdated") return item.shadowed_by.ended.length ? "partly" : "shadow";
+    // Only a judged memory is called current: of the others nobody knows.
+    if (!item.judged) return "unjudged";
+    return this.#ended.has(item.id) ? "witness" : "current";
   }
 }

@@ -2,43 +2,57 @@
 
 import { el, glyph } from "./dom.js";
 import { clock, day, moment } from "./format.js";
+import { struck } from "./sentences.js";
 
 const NAMES = {
   current: "Current",
   shadow: "Outdated",
+  partly: "Partly outdated",
+  doubtful: "May be outdated",
   witness: "Current, replaces an older memory",
   unjudged: "Not judged yet",
 };
 
-function spoken(item, kind, pairs) {
-  const parts = [`${NAMES[kind]}.`, `${moment(item.at)}.`, item.text];
-  if (item.shadow) {
-    const witness = pairs.get(item.shadow.witness);
-    parts.push(witness ? `Replaced on ${day(witness.at)} by: ${witness.text}` : "Replaced by a newer one.");
+function spoken(item, kind, { pairs }) {
+  const parts = [`${NAMES[kind]}.`, item.pinned ? "Pinned." : "", `${moment(item.at)}.`, item.text];
+  if (item.shadowed_by) {
+    const { witness: id, ended } = item.shadowed_by;
+    const witness = pairs.get(id);
+    const [known, unknown] = kind === "doubtful"
+      ? ["See", "See a newer memory."]
+      : ["Replaced on", "Replaced by a newer one."];
+    if (ended.length) parts.push(`Outdated in it: ${ended.join(" ")}`);
+    parts.push(witness ? `${known} ${day(witness.at)}${kind === "doubtful" ? "" : " by"}: ${witness.text}` : unknown);
     parts.push("Enter goes to the newer memory.");
   }
-  return parts.join(" ");
+  return parts.filter(Boolean).join(" ");
 }
 
-function tags(item, pairs, scope) {
+function tags(item, kind, { pairs, scope }) {
   const open = ["user_id", "agent_id", "run_id"].filter((field) => !scope[field]);
   const words = [item.speaker, ...open.map((field) => item[field]), item.session];
   return [
     ...[...new Set(words.filter(Boolean))].map((word) => el("span", {}, word)),
-    verdict(item, pairs),
+    item.pinned ? el("span", { class: "pinned" }, "pinned") : null,
+    verdict(item, kind, pairs),
   ];
 }
 
-function verdict(item, pairs) {
-  if (item.shadow) {
-    const witness = pairs.get(item.shadow.witness);
+function verdict(item, kind, pairs) {
+  if (item.shadowed_by) {
+    const witness = pairs.get(item.shadowed_by.witness);
+    const when = witness && day(witness.at);
+    const words = {
+      shadow: when ? `replaced ${when}` : "replaced by a newer one",
+      partly: when ? `partly replaced ${when}` : "partly replaced by a newer one",
+      doubtful: when ? `may be outdated: see ${when}` : "may be outdated: see a newer one",
+    };
     // A pointer's way to the witness; the keyboard's is Enter on the row.
-    return el("span", { class: "jump", "data-jump": item.shadow.witness },
-      witness ? `replaced ${day(witness.at)}` : "replaced by a newer one");
+    return el("span", { class: "jump", "data-jump": item.shadowed_by.witness }, words[kind]);
   }
-  const shadows = pairs.shadowsOf(item.id).length;
-  if (shadows) return el("span", { class: "holds" }, `replaces ${shadows}`);
-  return pairs.kindOf(item) === "unjudged" ? el("span", { class: "unknown" }, "not judged yet") : null;
+  if (kind === "unjudged") return el("span", { class: "unknown" }, "not judged yet");
+  const ended = pairs.endedBy(item.id).length;
+  return ended ? el("span", { class: "holds" }, `replaces ${ended}`) : null;
 }
 
 export function row(item, { index, pairs, scope, classes }) {
@@ -54,12 +68,12 @@ export function row(item, { index, pairs, scope, classes }) {
       "aria-selected": classes.includes("active") ? "true" : "false",
       "aria-posinset": index + 1,
       "aria-setsize": -1,
-      "aria-label": spoken(item, kind, pairs),
+      "aria-label": spoken(item, kind, { pairs }),
     },
     glyph(kind),
     el("time", { datetime: item.at }, day(item.at), el("small", {}, clock(item.at))),
     el("div", { class: "body" },
-      el("p", { class: "text" }, item.text),
-      el("p", { class: "meta" }, ...tags(item, pairs, scope))),
+      el("p", { class: "text" }, ...struck(item.text, item.shadowed_by?.ended ?? [])),
+      el("p", { class: "meta" }, ...tags(item, kind, { pairs, scope }))),
   );
 }

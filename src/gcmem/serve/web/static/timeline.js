@@ -7,6 +7,7 @@ import { Pairs } from "./pairs.js";
 import { row } from "./row.js";
 
 const PAGE = 100;
+const MOST_AT_ONCE = 1000; // what the server gives at most in one page
 const OVERSCAN = 8;
 const AHEAD = 60; // rows before the end at which the next page is asked for
 const TO_GLYPH = 15; // pixels from the top of a row to the middle of its mark
@@ -60,14 +61,11 @@ export class Timeline {
   }
 
   async #load(signal) {
-    const { scope, asOf } = this;
     try {
-      const page = await history({ scope, asOf, before: this.#next, limit: PAGE, signal });
+      const page = await this.#read({ before: this.#next, limit: PAGE, signal });
       if (signal.aborted) return;
       this.pairs.add(page.memories);
-      this.#next = page.next;
-      this.#ended = page.next === null || page.next === undefined;
-      this.#loading = null;
+      this.#goOnAfter(page);
       this.#show();
     } catch (error) {
       if (signal.aborted) return;
@@ -79,6 +77,55 @@ export class Timeline {
     } finally {
       if (!signal.aborted) this.host.removeAttribute("aria-busy");
     }
+  }
+
+  #read({ before, limit, signal }) {
+    const { scope, asOf } = this;
+    return history({ scope, asOf, before, limit, signal });
+  }
+
+  #goOnAfter(page) {
+    this.#next = page.next;
+    this.#ended = page.next === null || page.next === undefined;
+    this.#loading = null;
+  }
+
+  /** Reads again what is loaded, since its states may have changed; keeps the place and the selection. */
+  async reload() {
+    const { signal } = this.#abort;
+    await this.#loading;
+    if (signal.aborted || !this.pairs.items.length) return;
+    this.#loading = this.#loadAgain(signal);
+    await this.#loading;
+  }
+
+  async #loadAgain(signal) {
+    const { items } = this.pairs;
+    const pairs = new Pairs();
+    let page = { next: null };
+    try {
+      do {
+        const limit = Math.min(MOST_AT_ONCE, items.length - pairs.items.length);
+        page = await this.#read({ before: page.next, limit, signal });
+        if (signal.aborted) return;
+        pairs.add(page.memories);
+      } while (page.next && pairs.items.length < items.length);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#loading = null;
+      this.on.failed(error);
+      return;
+    }
+    this.#goOnAfter(page);
+    const selected = items[this.active]?.id;
+    const wasInView = this.#isInView(this.active);
+    this.pairs = pairs;
+    this.active = pairs.indexOf(selected);
+    if (this.active >= 0) {
+      this.on.selected(pairs.items[this.active]);
+      if (wasInView) this.#bringIntoView(this.active);
+    }
+    this.#show();
   }
 
   #show() {
@@ -145,7 +192,8 @@ export class Timeline {
 
   #place(index, height) {
     const { pairs, scope } = this;
-    const node = row(pairs.items[index], { index, pairs, scope, classes: this.#classes(index) });
+    const item = pairs.items[index];
+    const node = row(item, { index, pairs, scope, classes: this.#classes(index) });
     node.style.transform = `translateY(${index * height}px)`;
     this.rows.set(index, node);
     // In order, so that a screen reader's virtual cursor reads them as they stand.
@@ -168,9 +216,13 @@ export class Timeline {
     if (this.pair) return [this.pair];
     const item = this.pairs.items[this.active];
     if (!item) return [];
-    const own = item.shadow ? [[item.id, item.shadow.witness]] : [];
-    const held = this.pairs.shadowsOf(item.id).slice(0, MOST_LINKS).map((id) => [id, item.id]);
+    const own = item.shadowed_by ? [[item.id, item.shadowed_by.witness]] : [];
+    const held = this.#olderOf(item).slice(0, MOST_LINKS).map((id) => [id, item.id]);
     return [...own, ...held];
+  }
+
+  #olderOf({ id }) {
+    return [...this.pairs.endedBy(id), ...this.pairs.doubtedBy(id)];
   }
 
   #drawLinks(height) {
@@ -178,7 +230,8 @@ export class Timeline {
     for (const link of this.#linked()) {
       const [from, to] = link.map((id) => this.pairs.indexOf(id)).sort((a, b) => a - b);
       if (from < 0) continue;
-      const node = el("div", { class: "link", "aria-hidden": "true" });
+      const isDoubt = this.pairs.get(link[0])?.outcome === "doubtful";
+      const node = el("div", { class: isDoubt ? "link doubtful" : "link", "aria-hidden": "true" });
       node.style.transform = `translateY(${from * height + TO_GLYPH}px)`;
       node.style.height = `${(to - from) * height}px`;
       this.canvas.append(node);
@@ -211,9 +264,16 @@ export class Timeline {
     const { items } = this.pairs;
     this.active = items.length ? Math.max(-1, Math.min(index, items.length - 1)) : -1;
     this.pair = pair;
+    // First what is shown of it elsewhere: that takes space from the rows.
+    this.on.selected(items[this.active] ?? null);
     if (this.active >= 0) this.#bringIntoView(this.active);
     this.redraw();
-    this.on.selected(items[this.active] ?? null);
+  }
+
+  #isInView(index) {
+    const height = this.rowHeight;
+    const { scrollTop, clientHeight } = this.host;
+    return index * height >= scrollTop && (index + 1) * height <= scrollTop + clientHeight;
   }
 
   #bringIntoView(index) {
@@ -221,7 +281,7 @@ export class Timeline {
     const { scrollTop, clientHeight } = this.host;
     const top = index * height;
     const near = top > scrollTop - 3 * height && top < scrollTop + clientHeight + 2 * height;
-    if (top >= scrollTop && top + height <= scrollTop + clientHeight) return;
+    if (this.#isInView(index)) return;
     if (!near) this.host.scrollTop = top - clientHeight / 2 + height / 2;
     else this.host.scrollTop = top < scrollTop ? top : top + height - clientHeight;
   }
@@ -230,11 +290,12 @@ export class Timeline {
   follow() {
     const item = this.pairs.items[this.active];
     if (!item) return;
-    if (item.shadow) {
-      this.goTo(item.shadow.witness, { pair: [item.id, item.shadow.witness] });
+    if (item.shadowed_by) {
+      const { witness } = item.shadowed_by;
+      this.goTo(witness, { pair: [item.id, witness] });
       return;
     }
-    const back = this.pair?.[1] === item.id ? this.pair[0] : this.pairs.shadowsOf(item.id)[0];
+    const back = this.pair?.[1] === item.id ? this.pair[0] : this.#olderOf(item)[0];
     if (back) this.goTo(back, { pair: [back, item.id] });
   }
 
@@ -248,15 +309,6 @@ export class Timeline {
     this.select(index, { pair });
     this.host.focus({ preventScroll: true });
     return true;
-  }
-
-  /** Shows what a question has just found out: which memories it judged, and which are shadows. */
-  mark({ judged, shadows }) {
-    const compared = this.pairs.judge(judged);
-    const news = shadows.filter(({ id, shadow }) => this.pairs.mark(id, shadow));
-    if (!compared && !news.length) return;
-    this.redraw();
-    this.on.loaded(this);
   }
 
   #click(event) {

@@ -1,22 +1,15 @@
-"""The frozen values that the stages pass to each other."""
+"""Turns, chunks, and what selects them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from gcmem.errors import InvalidInputError, InvalidScopeError, NaiveTimeError
 from gcmem.frozen import FrozenDict, frozen
 
-Origin = Literal["mtm", "stm", "edge"]
-Strategy = Literal["dense", "paper", "stratified"]
-Fitness = Literal["optimal", "marginal", "unfit"]
-"""How well an oracle did when measured; an unfit oracle may not remove anything."""
-Mode = Literal["drop", "demote", "annotate"]
-AnswerPath = Literal["standard", "timestamp", "gcmem"]
-PromptMode = Literal["forced-choice", "allow-unclear"]
 Scalar = str | int | float | bool | None
 
 MAX_SCOPE_ID_CHARS = 256
@@ -165,14 +158,16 @@ class Chunk:
 class ChunkFilter:
     """Which chunks a read may see: a scope, both times, and metadata values.
 
-    `after` and `as_of` bound the event time (exclusive, inclusive), `known_at` the recording time.
-    A metadata value that is a tuple matches any of its members.
+    `after` and `as_of` bound the event time (exclusive, inclusive), `known_at` the recording time,
+    `before_seq` the sequence number (exclusive). A metadata value that is a tuple matches any of
+    its members.
     """
 
     scope: Scope = field(default_factory=Scope)
     after: datetime | None = None
     as_of: datetime | None = None
     known_at: datetime | None = None
+    before_seq: int | None = None
     metadata: tuple[tuple[str, Scalar | tuple[Scalar, ...]], ...] = ()
 
     def __post_init__(self) -> None:
@@ -191,6 +186,7 @@ class ChunkFilter:
             and (
                 self.known_at is None or (recorded_at is not None and recorded_at <= self.known_at)
             )
+            and (self.before_seq is None or (chunk.seq is not None and chunk.seq < self.before_seq))
             and all(_has(chunk.metadata, key, value) for key, value in self.metadata)
         )
 
@@ -201,181 +197,6 @@ def _has(metadata: Mapping[str, Any], key: str, wanted: Scalar | tuple[Scalar, .
     value = metadata[key]
     members = wanted if isinstance(wanted, tuple) else (wanted,)
     return any(value == m and isinstance(value, bool) == isinstance(m, bool) for m in members)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A retrieved chunk, its relevance, and what found it."""
-
-    chunk: Chunk
-    relevance: float
-    origin: Origin
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateSet:
-    """The candidates that the oracle and every answer path see, most relevant first."""
-
-    query: str
-    items: tuple[Candidate, ...]
-    options: tuple[str, ...] = ()
-    as_of: datetime | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.items, (tuple, list)) or not all(
-            isinstance(item, Candidate) for item in self.items
-        ):
-            raise InvalidInputError("items of a CandidateSet: pass a tuple of Candidate")
-        seen: set[str] = set()
-        for item in self.items:
-            if item.chunk.id in seen:
-                raise InvalidInputError(f"chunk {item.chunk.id!r} is in the candidate set twice")
-            seen.add(item.chunk.id)
-
-    def __iter__(self) -> Iterator[Candidate]:
-        return iter(self.items)
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
-    """An oracle's verdict that two chunks can't both be true now."""
-
-    older: str
-    newer: str
-    score: float
-    oracle: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shadow:
-    """A candidate that a newer one contradicts, with the proof: the witness and the verdict."""
-
-    candidate: Candidate
-    witness: Candidate
-    conflict: Conflict
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skew:
-    """A conflict left undecided because the clocks of its two writers disagree too much.
-
-    `disagreement_s` is the part that the log proves; the clocks may be further apart.
-    """
-
-    conflict: Conflict
-    disagreement_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """The result of temporal dominance: what it kept, what it removed and why.
-
-    `undecided` conflicts have no order in time; `skewed` lists those that the writers' clocks
-    cause. In `outranked` conflicts the newer chunk is trusted less than the older one. Both chunks
-    of such conflicts are kept.
-    """
-
-    kept: tuple[Candidate, ...]
-    shadows: tuple[Shadow, ...]
-    undecided: tuple[Conflict, ...]
-    skewed: tuple[Skew, ...] = ()
-    outranked: tuple[Conflict, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
-    """A question for a reader, with the chunks in the order in which it reads them."""
-
-    question: str
-    chunks: tuple[Chunk, ...]
-    options: tuple[str, ...] = ()
-    mode: PromptMode = "allow-unclear"
-    as_of: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """A reader's reply: its words, and the option it chose (None: unclear).
-
-    `source` is the id of the chunk that the answer comes from, if the reader knows it.
-    """
-
-    text: str
-    choice: str | None = None
-    tokens: int = 0
-    source: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timings:
-    """Milliseconds spent in each stage of one call."""
-
-    encode_ms: float = 0.0
-    retrieve_ms: float = 0.0
-    conflict_ms: float = 0.0
-    dominance_ms: float = 0.0
-    read_ms: float = 0.0
-
-    @property
-    def total_ms(self) -> float:
-        """The sum of all stages."""
-        return (
-            self.encode_ms + self.retrieve_ms + self.conflict_ms + self.dominance_ms + self.read_ms
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The answer of one path; `timings` cover the whole call.
-
-    `source` is the id of the chunk that the answer comes from; language models don't report it.
-    """
-
-    text: str
-    choice: str | None
-    path: AnswerPath
-    resolution: Resolution
-    timings: Timings
-    tokens: int = 0
-    source: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchResult:
-    """The result of a search: `kept` is still true, `shadows` are contradicted and say by what.
-
-    `undecided` pairs contradict but can't be ordered in time, so both stay; `skewed` lists those
-    that disagreeing clocks cause. Iterating yields `ranked`, at most k candidates by mode: only
-    kept ones ("drop"), kept before shadowed ("demote"), or both by relevance ("annotate").
-    """
-
-    query: str
-    as_of: datetime | None
-    mode: Mode
-    candidates: CandidateSet
-    kept: tuple[Candidate, ...]
-    shadows: tuple[Shadow, ...]
-    undecided: tuple[Conflict, ...]
-    ranked: tuple[Candidate, ...]
-    timings: Timings
-    skewed: tuple[Skew, ...] = ()
-    outranked: tuple[Conflict, ...] = ()
-
-    def __iter__(self) -> Iterator[Candidate]:
-        return iter(self.ranked)
-
-    def __len__(self) -> int:
-        return len(self.ranked)
-
-    def __getitem__(self, number: int) -> Candidate:
-        return self.ranked[number]
-
-    def shadow_of(self, chunk_id: str) -> Shadow | None:
-        """Returns the shadow of a chunk with its witness, or None if the chunk is not shadowed."""
-        return next((s for s in self.shadows if s.candidate.chunk.id == chunk_id), None)
 
 
 def check_choice(value: str, *, name: str, allowed: Sequence[str]) -> None:
