@@ -136,7 +136,9 @@ def memories_of(
     for instance in instances:
         own = {turn.session for turn in instance.turns}
         others = sorted(str(session) for session in pool if session not in own)
-        extra = random.Random(f"{seed} {instance.id}").sample(others, min(EXTRA_SESSIONS, len(others)))
+        extra = random.Random(f"{seed} {instance.id}").sample(
+            others, min(EXTRA_SESSIONS, len(others))
+        )
         turns = [*instance.turns, *(turn for session in extra for turn in pool[session])]
         yield turns, [instance]
 

@@ -71,16 +71,21 @@ class ClaimDetector:
         worth = [self._worth_reading(chunk) for chunk in chunks]
         vectors = iter(self._encoder.encode(_texts(chunks, [list(spans) for spans in worth])))
         found: list[list[FoundClaim]] = []
-        for spans in worth:
+        for chunk, spans in zip(chunks, worth, strict=True):
             claims = [(FoundClaim(span, next(vectors)), words) for span, words in spans.items()]
             found.append(
                 [
                     claim
                     for claim, words in claims
-                    if words + float(self._vector @ claim.vector) >= self._settings["threshold"]
+                    if words + float(self._vector @ claim.vector) >= self._threshold(chunk)
                 ]
             )
         return found
+
+    def _threshold(self, chunk: Chunk) -> float:
+        by_assistant = chunk.speaker == ASSISTANT
+        threshold: float = self._settings["assistant_threshold" if by_assistant else "threshold"]
+        return threshold
 
     def _worth_reading(self, chunk: Chunk) -> dict[Span, float]:
         """Returns the statements whose words don't rule a claim out, with the words' score."""

@@ -74,6 +74,10 @@ class BackgroundJudge:
             with contextlib.suppress(Exception):  # the store may be closed already
                 self._judging.release(self._holder)
 
+    def _goes_on(self) -> bool:
+        self._wait_for_a_pause()
+        return not self._stopping.is_set()
+
     def _wait_for_a_pause(self) -> None:
         """Waits until nothing has been added for a moment: judging would slow the writer down."""
         ends_at = time.monotonic() + LONGEST_WAIT_S
@@ -85,9 +89,7 @@ class BackgroundJudge:
     def _judge(self) -> float | None:
         """Judges what waits; returns when to look again, None if there is nothing left."""
         try:
-            found = self._judging.run(
-                holder=self._holder, goes_on=lambda: not self._stopping.is_set()
-            )
+            found = self._judging.run(holder=self._holder, goes_on=self._goes_on)
             if not self._judging.pending():
                 self._judging.release(self._holder)
                 return None

@@ -66,6 +66,8 @@ class ClaimSettings:
     """How claims are judged ahead, and from which scores on something follows."""
 
     reads: Reads
+    promising: float
+    """The full model skips pairs with a lower first score."""
     sure: float
     """From this score on, the older claim is outdated."""
     likely: float
@@ -113,7 +115,7 @@ def load_recipe(folder: Path) -> Recipe:
         chain=ChainSettings(**found["chain"]),
         claims=ClaimSettings(
             reads=Reads(**config["claims"]["reads"]),
-            **{name: config["claims"][name] for name in ("sure", "likely", "floor")},
+            **{name: config["claims"][name] for name in ("promising", "sure", "likely", "floor")},
         ),
     )
 

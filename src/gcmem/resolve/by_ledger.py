@@ -11,8 +11,9 @@ from typing import Protocol
 
 from gcmem import deadline
 from gcmem.errors import DeadlineExceededError, ModelError, StoreUnavailableError
-from gcmem.protocols import WITHDRAWN, ChunkLog, Ledger
+from gcmem.protocols import ChunkLog, Ledger
 from gcmem.resolve.outcomes import Policy, Similarity, outcomes
+from gcmem.resolve.persons import last_words
 from gcmem.stopwatch import Stopwatch
 from gcmem.types import (
     Candidate,
@@ -137,18 +138,15 @@ class LedgerResolver:
         judges = self._last_judges(chunks, unjudged)
         # A question's own verdicts come with those that hold for every question.
         found = self._ledger.verdicts(list(chunks), questions=list(dict.fromkeys(("", question))))
-        said: dict[Pair, Verdict] = {}
+        said = last_words(found, chunks)
         by_model: dict[Pair, Verdict] = {}
         for verdict in sorted(found, key=lambda v: bool(v.question)):
-            if verdict.newer not in chunks:
+            if verdict.by == "person" or verdict.newer not in chunks:
                 continue
             ends = (verdict.older, verdict.newer)
             later = max(ends, key=lambda i: chunks[i].seq or 0)
-            if verdict.by == "person":
-                said[ends] = verdict
-            elif verdict.oracle in (self._judging.id, judges.get(later)):
+            if verdict.oracle in (self._judging.id, judges.get(later)):
                 by_model[verdict.pair] = verdict
-        said = {ends: verdict for ends, verdict in said.items() if verdict.score != WITHDRAWN}
         # Who rejects means all of both messages; who confirms, the claims that were shown.
         rejected = {ends for ends, verdict in said.items() if verdict.score <= 0}
         confirmed = {verdict.pair: verdict for verdict in said.values()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gcmem.judge.recipe import ClaimSettings, describe, shipped_recipe
-from gcmem.protocols import PairClassifier, Reads, Ruling
+from gcmem.protocols import PairClassifier, QuickClassifier, Reads, Ruling
 from gcmem.types import Claim, JudgeKind
 
 
@@ -19,8 +19,7 @@ class LocalJudge:
         self.settings = settings or shipped_recipe().claims
         self._classifier = classifier
         self.language: str | None = getattr(classifier, "language", None)
-        reads = describe(self.settings.reads)
-        shipped = describe(shipped_recipe().claims.reads)
+        reads, shipped = map(_read_by, (self.settings, shipped_recipe().claims))
         self.id = classifier.id if reads == shipped else f"{classifier.id}[reads={reads}]"
 
     @property
@@ -46,4 +45,15 @@ class LocalJudge:
     def rule(self, pairs: Sequence[tuple[Claim, Claim]], *, question: str = "") -> Sequence[Ruling]:
         """Returns one ruling per (older, newer) pair."""
         texts = [(older.text, newer.text) for older, newer in pairs]
-        return [Ruling(score) for score in self._classifier.score(question, texts)]
+        if question or not isinstance(self._classifier, QuickClassifier):
+            return [Ruling(score) for score in self._classifier.score(question, texts)]
+        scores = self._classifier.glance(question, texts)
+        promising = [n for n, score in enumerate(scores) if score >= self.settings.promising]
+        read = self._classifier.score(question, [texts[n] for n in promising])
+        for number, score in zip(promising, read, strict=True):
+            scores[number] = score
+        return [Ruling(score) for score in scores]
+
+
+def _read_by(settings: ClaimSettings) -> str:
+    return f"{describe(settings.reads)} {settings.promising:g}"
