@@ -132,8 +132,9 @@ class JudgedChunks(StoredChunks):
         while page := list(islice(claims, CLAIMS_PER_PAGE)):
             chunks = {claim.chunk.id: claim.chunk for claim in page}
             found = self.outcomes(list(chunks.values()), where=where)
-            ended = {shadow.claim.id for shadow in found.shadows if shadow.claim is not None}
-            yield from (claim for claim in page if claim.id not in ended)
+            ended = [shadow.claim for shadow in found.shadows if shadow.claim is not None]
+            # By place, not by id: a person ends whole messages, another detector other sentences.
+            yield from (c for c in page if not any(c.overlaps(other) for other in ended))
 
     def _pin(self, chunk_id: str, *, is_pinned: bool, by: str, scope: _Scope) -> None:
         chunk = self.get(chunk_id, **scope)

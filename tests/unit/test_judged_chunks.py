@@ -33,6 +33,15 @@ def test_current_lists_every_claim_that_stands_page_by_page(memory: Memory) -> N
     assert [claim.text for claim in earlier] == ["pet=cat", "city=Porto"]
 
 
+def test_what_a_person_ended_as_a_whole_is_not_current(memory: Memory) -> None:
+    (old,) = memory.add("We meet at nine. Lunch is at one.", user_id="ana", at=day(1))
+    (new,) = memory.add("The meetings are off.", user_id="ana", at=day(2))
+    memory.judge()
+    assert len(memory.current(user_id="ana")) == 3
+    memory.confirm(old.id, new.id)
+    assert [claim.text for claim in memory.current(user_id="ana")] == ["The meetings are off."]
+
+
 def test_a_person_must_name_two_chunks_of_the_scope_older_first(memory: Memory) -> None:
     old, new = (
         memory.add(text, user_id="ana", at=day(n))[0].id

@@ -30,6 +30,14 @@ class Claim:
         """The words of the claim."""
         return self.chunk.text[slice(*self.span)]
 
+    def overlaps(self, other: Claim) -> bool:
+        """Returns whether two claims share a part of one chunk's text."""
+        return (
+            self.chunk.id == other.chunk.id
+            and self.span[0] < other.span[1]
+            and other.span[0] < self.span[1]
+        )
+
 
 def claim_id(chunk_id: str, span: Span) -> str:
     """Returns the id of a claim: its chunk's id, and its place in the chunk's text."""
