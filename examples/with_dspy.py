@@ -49,6 +49,7 @@ def main() -> None:
     dspy.configure(lm=model)
     with Memory(":memory:") as memory:
         memory.add([{"content": text, "at": at} for at, text in STORY], user_id="team")
+        memory.judge()  # also happens in the background
         plain = GCMemRetriever(memory, user_id="team", mode="annotate")
         resolved = GCMemRetriever(memory, user_id="team")
         Answer(plain)(question=QUESTION)
